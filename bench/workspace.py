@@ -11,7 +11,7 @@ from bench.measure import Curve, Effort, Figure, Point, Result, Row, interleaved
 from bench.processes import starting
 from bench.progress import say
 from bench.trees import STATUS, grow, path_of
-from notyet.git.fingerprint import Scope, fingerprints
+from notyet.git.fingerprint import FileSet, fingerprints
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,8 +43,8 @@ def measure(effort: Effort) -> list[Result]:
 
 
 def _look(folder: str, files: int, rounds: int) -> dict[str, Figure]:
-    everything = [Scope(folder)]
-    some = [Scope(folder, (f"folder{number}/**", "folder0/**")) for number in range(5)]
+    everything = [FileSet(folder)]
+    some = [FileSet(folder, (f"folder{number}/**", "folder0/**")) for number in range(5)]
     assert all(fingerprints([*everything, *some])), "what is not seen is quick"
     subjects: dict[str, Callable[[], object]] = {
         "floor": starting(STATUS, cwd=folder, environ=os.environ),

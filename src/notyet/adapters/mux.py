@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from notyet.config.load import Setup
     from notyet.core.gate import Gate
-    from notyet.run.drive import Line
+    from notyet.run.drive import Steps
 
     T = TypeVar("T")
     Found = tuple[tuple[Gate, ...], tuple[str, ...]]  # hooks, and warnings about them
@@ -123,7 +123,7 @@ def _gates(project: str, trust: str) -> Found:
     return _of_mux(load(project, _NAME, os.environ))
 
 
-def _there(workspace: str, here: str, trust: str) -> Line[Found]:
+def _there(workspace: str, here: str, trust: str) -> Steps[Found]:
     """Find the hooks of a remote project in a thread, because that connects to it."""
     found: Found = yield Call(_gates_there, (workspace, here, trust))
     return found

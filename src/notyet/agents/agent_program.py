@@ -11,7 +11,7 @@ from notyet.run.cannot_start import CannotStart
 from notyet.run.groups import Watchdog, living, reap, send
 from notyet.run.proc import group_members, start_time, variable
 from notyet.run.process import Process, block_sigpipe, restore_sigpipe
-from notyet.run.spawn import MARK, folder_id, inheritable_fds, prepare, start_problem
+from notyet.run.spawn import MARK, folder_id, inheritable_fds, prepare, start_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ class AgentProgram:
             self._process.start(argv, environ, close)
         except (OSError, ValueError) as error:
             self._watchdog.stop()
-            raise CannotStart(start_problem(error, job.argv)) from None
+            raise CannotStart(start_failure(error, job.argv)) from None
         self.started = start_time(self.pid)
         self._watchdog.watch((self.pid,))
         self._listen()

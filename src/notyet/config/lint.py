@@ -16,7 +16,7 @@ from notyet.config.document import Mistake
 from notyet.config.find import NAME, user_folder
 from notyet.config.shell import commands
 from notyet.core.event import SCOPES
-from notyet.core.gate import EVERY_AGENT, Command, place_of
+from notyet.core.gate import EVERY_AGENT, Command, machine_of
 from notyet.core.matcher import glob_matches
 from notyet.core.text import visible
 from notyet.git.run import HARMLESS, QUIET, own_environ
@@ -171,7 +171,7 @@ class _File:
 
 
 def _is_here(gate: Gate) -> bool:
-    return isinstance(gate.check, Command) and place_of(gate) is None
+    return isinstance(gate.check, Command) and machine_of(gate) is None
 
 
 def _is_program(word: str, folder: str, path: str) -> bool:

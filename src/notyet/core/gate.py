@@ -204,7 +204,7 @@ def folder_of(named: Gate | Starter) -> str:
     return folder or slash
 
 
-def place_of(gate: Gate, workspace: str = "") -> Remote | None:
+def machine_of(gate: Gate, workspace: str = "") -> Remote | None:
     """Return where a gate runs, for an agent whose files are in a workspace; None: here (M1)."""
     return where(gate.check, workspace) if isinstance(gate.check, Command) else None
 

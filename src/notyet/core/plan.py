@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet.core.event import child_key
-from notyet.core.gate import EVERY_AGENT, VERBATIM, place_of, why_not
+from notyet.core.gate import EVERY_AGENT, VERBATIM, machine_of, why_not
 from notyet.core.limits import History, Limit, Limits, limit_in_force
 from notyet.core.record import Record, made, variant
 from notyet.core.text import listed
@@ -171,7 +171,7 @@ def needs_tree(plan: Plan, stage: Sequence[Gate], reports: Sequence[Report]) -> 
     if plan.at_limit or not plan.limits.stuck_after:
         return False
     return all(
-        gate.native and place_of(gate) is None
+        gate.native and machine_of(gate) is None
         for gate, report in zip(stage, reports, strict=True)
         if blocks(gate, report)
     )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Decision
     from notyet.engine.stop import Keep
     from notyet.ledger import AnyLedger
-    from notyet.run.drive import Line, Progress
+    from notyet.run.drive import Progress, Steps
     from notyet.run.functions import GateFunction
 
     T = TypeVar("T")
@@ -174,7 +174,7 @@ class Engine:
         patience = 0.0 if _in_a_running_loop() else WAIT_FOR_EQUAL
         return drive_sync(self._check(event, within=within, wait_for_equal=patience))
 
-    def _check(self, event: StopEvent, **options: Any) -> Line[Decision]:
+    def _check(self, event: StopEvent, **options: Any) -> Steps[Decision]:
         gates = self._gates_for(event)
         if gates is None:
             self._warn(_INSIDE)
@@ -188,7 +188,7 @@ class Engine:
         keep: Keep | None,
         asked: str,
         progress: Progress | None,
-    ) -> Line[Decision]:
+    ) -> Steps[Decision]:
         if asked not in {"needed", "all"}:
             raise ValueError(f"asked is 'needed' or 'all', not {asked!r}")
         gates = self._gates_for(event)
@@ -281,10 +281,10 @@ def _log(message: str) -> None:
     logging.getLogger("notyet").warning("%s", message)
 
 
-async def _drive(line: Line[T]) -> T:
+async def _drive(steps: Steps[T]) -> T:
     from notyet.run import drive_async  # without `asyncio` for those who call `check_sync` only
 
-    return await drive_async.drive(line)
+    return await drive_async.drive(steps)
 
 
 def _in_a_running_loop() -> bool:

@@ -5,7 +5,7 @@ Observers and start hooks that are commands are prepared here too.
 
 from __future__ import annotations
 
-from notyet.core.gate import Command, folder_of, place_of
+from notyet.core.gate import Command, folder_of, machine_of
 from notyet.core.record import replace
 from notyet.core.verdict import Problem
 from notyet.hosts import command_dialect, function_dialect
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from notyet.engine.stop import Deadline
     from notyet.hosts.answers import HookAnswer
     from notyet.run.command import GateCommand
-    from notyet.run.drive import Ends, Line, Progress
+    from notyet.run.drive import Ends, Progress, Steps
     from notyet.run.functions import GateFunction, Writer
     from notyet.run.ssh_job import Transcripts
 
@@ -95,15 +95,15 @@ class GateRuns:
             row += stage
         return steps
 
-    def run(self, gates: Sequence[Gate], ends: Ends | None = None) -> Line[list[Report]]:
+    def run(self, gates: Sequence[Gate], ends: Ends | None = None) -> Steps[list[Report]]:
         """Run gates together, except those whose answer is known."""
         running = gates
         if self._answers:
             running = [gate for gate in gates if gate.name not in self._answers]
         if self._transcripts is None:
             commands = [gate for gate in running if gate.name not in self._functions]
-            places = [place_of(gate, self.event.workspace) for gate in commands]
-            self._transcripts = yield from transcripts_for(self.event, places)
+            machines = [machine_of(gate, self.event.workspace) for gate in commands]
+            self._transcripts = yield from transcripts_for(self.event, machines)
         else:
             self._transcripts = self._transcripts.in_new_folder()
         reports: list[Report] = []
@@ -118,12 +118,12 @@ class GateRuns:
     def _stage(self, gates: Sequence[Gate], ends: Ends | None) -> Stage:
         functions = {}
         commands = {}
-        for place, gate in enumerate(gates):
+        for index, gate in enumerate(gates):
             question = self._functions.get(gate.name)
             if question is None:
-                commands[place] = self._command(gate)
+                commands[index] = self._command(gate)
             else:
-                functions[place] = (question, self._arguments(question))
+                functions[index] = (question, self._arguments(question))
         if commands:
             self.before_first()
         return Stage(
@@ -147,7 +147,7 @@ class GateRuns:
         check = gate.check
         assert isinstance(check, Command)
         dialect = command_dialect(check.speaks)
-        remote = place_of(gate, self.event.workspace)
+        remote = machine_of(gate, self.event.workspace)
         question = gate_command(
             check,
             self.event,
@@ -213,10 +213,10 @@ def gate_command(
 
 
 def transcripts_for(
-    event: StopEvent | StartEvent, places: Sequence[Remote | None]
-) -> Line[Transcripts | None]:
-    """Read the transcripts that are sent along, if one of these places is another machine."""
-    if not any(places):
+    event: StopEvent | StartEvent, machines: Sequence[Remote | None]
+) -> Steps[Transcripts | None]:
+    """Read the transcripts that are sent along, if one of these is another machine."""
+    if not any(machines):
         return None
     from notyet.run.ssh_job import read_transcripts
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from notyet.core.gate import Exit
     from notyet.core.verdict import Report
     from notyet.run.command import GateCommand
-    from notyet.run.drive import Line
+    from notyet.run.drive import Steps
 
 _SCOPES = {"stop": "agent", "subagent_stop": "subagent", "subagent_ended": "subagent"}
 EVERY_DECISION = "decision"  # sent-back agents included
@@ -87,7 +87,7 @@ class Watch:
             name = self.name or f"{observer.on} observer {name_of(observer.call)}"
             self._question = GateFunction(name, observer.call, _ignore, timeout=observer.timeout)
 
-    def notify(self, event: StopEvent, decision: Decision, deadline: float | None) -> Line[Report]:
+    def notify(self, event: StopEvent, decision: Decision, deadline: float | None) -> Steps[Report]:
         """Notify the observer of a decision; return how that went."""
         if self._question is not None:
             arguments = _arguments(self.observer.on, event, decision)
@@ -98,7 +98,7 @@ class Watch:
         reports: list[Report] = yield stage
         return reports[0]
 
-    def _command(self, event: StopEvent, decision: Decision) -> Line[GateCommand]:
+    def _command(self, event: StopEvent, decision: Decision) -> Steps[GateCommand]:
         observer = self.observer
         assert isinstance(observer.call, Command)
         remote = where(observer.call)
@@ -121,7 +121,7 @@ def notify_all(
     decision: Decision,
     deadline: float | None,
     warn: Callable[[str], None],
-) -> Line[None]:
+) -> Steps[None]:
     """Notify observers of a decision, one after another; what goes wrong is only warned of."""
     if (decision.outcome, decision.why) == ("skipped", "inside"):
         return  # a gate's own work is not an agent's ending

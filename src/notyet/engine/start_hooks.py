@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Report
     from notyet.hosts.answers import HookAnswer
     from notyet.run.command import GateCommand
-    from notyet.run.drive import Line
+    from notyet.run.drive import Steps
     from notyet.run.ssh_job import Transcripts
 
 _MOST_OF_ONE = 30_000  # characters
@@ -51,10 +51,10 @@ class StartHook:
             )
 
 
-def start_handler(name: str, call: Callable[..., Any], place: int) -> Starter:
+def start_handler(name: str, call: Callable[..., Any], index: int) -> Starter:
     """Return the starter for a handler that was registered under one of the names above."""
     return Starter(
-        name=f"{name}[{place}] {name_of(call)}",
+        name=f"{name}[{index}] {name_of(call)}",
         check=Function(call, DIALECT),
         scope=STARTING[name],
     )
@@ -62,28 +62,28 @@ def start_handler(name: str, call: Callable[..., Any], place: int) -> Starter:
 
 def run_start_hooks(
     event: StartEvent, hooks: Sequence[StartHook], warn: Callable[[str], None]
-) -> Line[str]:
+) -> Steps[str]:
     """Run commands together and functions one after another; join what they add, in order.
 
     Nothing that goes wrong keeps the agent from starting.
     """
     running = [hook for hook in hooks if applies_to_start(hook.starter, event)]
     reports: dict[int, Report] = {}
-    commands = [place for place, hook in enumerate(running) if hook.function is None]
+    commands = [index for index, hook in enumerate(running) if hook.function is None]
     if commands:
-        starters = [running[place].starter for place in commands]
-        places = [where(s.check) if isinstance(s.check, Command) else None for s in starters]
-        transcripts = yield from transcripts_for(event, places)
+        starters = [running[index].starter for index in commands]
+        machines = [where(s.check) if isinstance(s.check, Command) else None for s in starters]
+        transcripts = yield from transcripts_for(event, machines)
         questions = [
-            _command(starter, event, place, transcripts)
-            for starter, place in zip(starters, places, strict=True)
+            _command(starter, event, machine, transcripts)
+            for starter, machine in zip(starters, machines, strict=True)
         ]
         answers: list[Report] = yield Stage({}, dict(enumerate(questions)))
         reports |= zip(commands, answers, strict=True)
-    for place, hook in enumerate(running):
+    for index, hook in enumerate(running):
         if hook.function is not None:
-            (reports[place],) = yield Stage({0: (hook.function, _arguments(hook, event))}, {})
-    return _joined([reports[place] for place in sorted(reports)], warn)
+            (reports[index],) = yield Stage({0: (hook.function, _arguments(hook, event))}, {})
+    return _joined([reports[index] for index in sorted(reports)], warn)
 
 
 def _joined(reports: Sequence[Report], warn: Callable[[str], None]) -> str:

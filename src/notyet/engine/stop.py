@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from notyet.engine.observers import Watch
     from notyet.engine.unchanged import Files
     from notyet.ledger import AnyLedger, Begun
-    from notyet.run.drive import Ends, Line, Progress
+    from notyet.run.drive import Ends, Progress, Steps
     from notyet.run.functions import GateFunction
 
     Keep = Callable[[Report], str]  # stores the whole output of a report, and returns the path
@@ -134,7 +134,7 @@ class Stop:
         )
 
 
-def check(stop: Stop) -> Line[Decision]:
+def check(stop: Stop) -> Steps[Decision]:
     """Decide a stop, count it, record it, and notify the observers."""
     if not stop.gates:
         decision = skipped("no-gate", *missing_names(stop.event, stop.declared))
@@ -152,7 +152,7 @@ def check(stop: Stop) -> Line[Decision]:
     return decision
 
 
-def _check_gates(stop: Stop) -> Line[Decision]:
+def _check_gates(stop: Stop) -> Steps[Decision]:
     files = _files_of(stop, stop.event, stop.gates)
     if files is not None:
         yield from files.begin()  # git runs while the ledger opens
@@ -184,7 +184,7 @@ def decide(
     *,
     unchanged: Mapping[str, str] | None = None,
     run_unchanged: bool = False,
-) -> Line[Decision]:
+) -> Steps[Decision]:
     """Plan the gates, run them stage by stage and settle their reports; record nothing.
 
     Git may have started on `files` before. Gates whose files did not change are skipped, unless
@@ -226,7 +226,7 @@ def _files_of(
     return Files(stop.event, stop.gates, stop.deadline)
 
 
-def _run_stages(stop: Stop, planned: Plan, files: Files | None) -> Line[tuple[list[Report], str]]:
+def _run_stages(stop: Stop, planned: Plan, files: Files | None) -> Steps[tuple[list[Report], str]]:
     """Run stage after stage until a gate blocks; return the reports, and the tree if one did.
 
     Gates with `always` run even then (A2, D3).
@@ -251,12 +251,12 @@ def _run_stages(stop: Stop, planned: Plan, files: Files | None) -> Line[tuple[li
 
 def _until_one_blocks(gates: Sequence[Gate]) -> Ends:
     """Return what ends a row of functions: the first report that blocks."""
-    return lambda place, report: blocks(gates[place], report)
+    return lambda index, report: blocks(gates[index], report)
 
 
 def _tree_of_stuck(
     stop: Stop, planned: Plan, gates: Sequence[Gate], reports: Sequence[Report], files: Files | None
-) -> Line[str]:
+) -> Steps[str]:
     """Return the fingerprint by which a blocked agent may be stuck (B6); empty if unknown."""
     event = planned.event
     if event.workspace or not needs_tree(planned, gates, reports):
@@ -269,7 +269,7 @@ def _tree_of_stuck(
     return tree
 
 
-def _settle(planned: Plan, reports: list[Report], tree: str, keep: Keep) -> Line[Decision]:
+def _settle(planned: Plan, reports: list[Report], tree: str, keep: Keep) -> Steps[Decision]:
     """Settle the reports; store each output that the prompt shortens, so that it can name the file.
 
     The line that names a file needs room too, and may shorten the output of the next gate.
@@ -290,7 +290,7 @@ def _settle(planned: Plan, reports: list[Report], tree: str, keep: Keep) -> Line
 # The ledger.
 
 
-def _begin(stop: Stop) -> Line[Begun | Decision]:
+def _begin(stop: Stop) -> Steps[Begun | Decision]:
     """Enter a stop in the ledger, or return the answer of an equal one (B12)."""
     ends = monotonic() + stop.deadline.left(stop.wait_for_equal)
     while True:
@@ -312,7 +312,7 @@ def _begin(stop: Stop) -> Line[Begun | Decision]:
             return answer
 
 
-def _record(stop: Stop, begun: Begun, decision: Decision) -> Line[Decision]:
+def _record(stop: Stop, begun: Begun, decision: Decision) -> Steps[Decision]:
     """Record a decision; return it as it may stand, since other stops count too."""
     if begun.warnings or begun.overridden:
         warnings = (*begun.warnings, *decision.warnings)
@@ -344,7 +344,7 @@ def keep_in(ledger: AnyLedger, begun: Begun, warn: Callable[[str], None]) -> Kee
     return keep
 
 
-def _record_skip(stop: Stop, decision: Decision) -> Line[None]:
+def _record_skip(stop: Stop, decision: Decision) -> Steps[None]:
     """Record a stop that was allowed for a cause (A10)."""
     try:
         wait = stop.deadline.left_to_record()
@@ -365,7 +365,7 @@ def _give_up(stop: Stop, begun: Begun) -> None:
 
 def _call(
     stop: Stop, call: Callable[..., Any], *args: Any, undo: Callable[[Any], None] | None = None
-) -> Line[Any]:
+) -> Steps[Any]:
     """Call the ledger; yield only where it can make us wait."""
     if stop.ledger.in_memory:
         return call(*args)

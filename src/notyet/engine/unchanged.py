@@ -10,13 +10,13 @@ from __future__ import annotations
 from time import monotonic
 
 from notyet.core.event import stop_of
-from notyet.core.gate import Command, can_skip, definition_of, digest_of, folder_of, place_of
+from notyet.core.gate import Command, can_skip, definition_of, digest_of, folder_of, machine_of
 from notyet.core.plan import select
 from notyet.core.record import variant
 from notyet.core.text import listed
 from notyet.core.verdict import Allow, Problem
 from notyet.errors import LedgerError
-from notyet.git.fingerprint import PATIENCE, Fingerprinting, Scope
+from notyet.git.fingerprint import PATIENCE, FileSet, Fingerprinting
 from notyet.git.repository import top_of
 from notyet.git.run import OUTSIDE, SLOW
 from notyet.light import dumps, real_folder
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Decision, Report
     from notyet.engine.stop import Deadline
     from notyet.ledger import AnyLedger
-    from notyet.run.drive import Line
+    from notyet.run.drive import Steps
 
 _RECALLING = 5.0  # seconds for the ledger
 _PART = 4  # of the time that is left may be spent on looking; the gates have the rest
@@ -40,19 +40,19 @@ _ENDED = "exit "  # how a report says that a command ran to its end
 _GOES_ON = frozenset({"compact", "resume"})  # starts of sessions that began before
 
 
-def scope_key(parts: tuple[Scope, ...]) -> str:
+def scope_key(parts: tuple[FileSet, ...]) -> str:
     """Return a short name for some files, equal for equal ones in every process."""
     # A folder stands for the repository that it is in.
     keys = [[part.folder if part.paths else top_of(part.folder), *part.paths] for part in parts]
     return digest_of(dumps(keys))
 
 
-def files_of(gate: Gate, event: StopEvent | StartEvent) -> tuple[Scope, ...]:
+def files_of(gate: Gate, event: StopEvent | StartEvent) -> tuple[FileSet, ...]:
     """Return the files that a gate depends on; empty if unknown, as on another machine.
 
     The agent's own files always count, wherever the gate runs.
     """
-    if event.workspace or place_of(gate) is not None:
+    if event.workspace or machine_of(gate) is not None:
         return ()
     cwd, folder = map(real_folder, (event.cwd, folder_of(gate)))
     # A user's own file lies outside of all projects, and means the one that the agent works in.
@@ -62,17 +62,17 @@ def files_of(gate: Gate, event: StopEvent | StartEvent) -> tuple[Scope, ...]:
     base = cwd if is_agents else folder
     top = top_of(base)
     # The whole repository of a folder; the folder matters, as git may ignore it.
-    parts = [Scope(base if top else "")]
+    parts = [FileSet(base if top else "")]
     if gate.paths and top:
-        parts = [Scope(top if is_agents else base, gate.paths)]
+        parts = [FileSet(top if is_agents else base, gate.paths)]
     top_of_agent = top if cwd == base else top_of(cwd)
     if not _is_inside(cwd, base) or top_of_agent != top:
-        parts.append(Scope(cwd if top_of_agent else ""))
+        parts.append(FileSet(cwd if top_of_agent else ""))
     runs_in = real_folder(gate.check.dir) if isinstance(gate.check, Command) else ""
     if runs_in and runs_in != base and not (is_users and _is_inside(runs_in, folder)):
         top_there = top_of(runs_in)
         if top_there != top:
-            parts.append(Scope(runs_in if top_there else ""))
+            parts.append(FileSet(runs_in if top_there else ""))
     return tuple(dict.fromkeys(parts)) if all(part.folder for part in parts) else ()
 
 
@@ -92,11 +92,11 @@ class Files:
         self._look = _Look(self._files)
         self._trees: Mapping[str, str] = {}
 
-    def begin(self) -> Line[None]:
+    def begin(self) -> Steps[None]:
         """Start git; there is time for other things until `look`."""
         yield from self._look.begin(self._part_of(PATIENCE))
 
-    def look(self, running: Sequence[Gate]) -> Line[None]:
+    def look(self, running: Sequence[Gate]) -> Steps[None]:
         """Fingerprint the files of gates that are to run."""
         names = {gate.name for gate in running}
         self._files = {name: parts for name, parts in self._files.items() if name in names}
@@ -117,7 +117,7 @@ class Files:
                 return tree
         return ""
 
-    def recall(self, ledger: AnyLedger, warn: Callable[[str], None]) -> Line[Mapping[str, str]]:
+    def recall(self, ledger: AnyLedger, warn: Callable[[str], None]) -> Steps[Mapping[str, str]]:
         """Return the gates that need not run, and why; none if the ledger cannot say."""
         from notyet.ledger.passes import Wanted
 
@@ -145,7 +145,7 @@ class Files:
         """Return how long to wait before the gates run, which need most of the time."""
         return self._deadline.left(patience * _PART) / _PART
 
-    def seal(self, decision: Decision) -> Line[Decision]:
+    def seal(self, decision: Decision) -> Steps[Decision]:
         """Write into the reports on which files gates failed and passed.
 
         For a pass, the files are looked at again: one that changed while the gate ran may have
@@ -188,7 +188,7 @@ def has_failed(report: Report) -> bool:
     return not is_cut_off  # which says nothing about the files
 
 
-def trees_of(files: Mapping[str, tuple[Scope, ...]], patience: float) -> Line[dict[str, str]]:
+def trees_of(files: Mapping[str, tuple[FileSet, ...]], patience: float) -> Steps[dict[str, str]]:
     """Return the fingerprint of each gate's files now; empty where it is unknown."""
     look = _Look(files)
     yield from look.finish(patience)
@@ -198,21 +198,21 @@ def trees_of(files: Mapping[str, tuple[Scope, ...]], patience: float) -> Line[di
 class _Look:
     """One look at the files of some gates; git can start before the result is needed."""
 
-    def __init__(self, files: Mapping[str, tuple[Scope, ...]]) -> None:
+    def __init__(self, files: Mapping[str, tuple[FileSet, ...]]) -> None:
         self._scopes = [*dict.fromkeys(part for parts in files.values() for part in parts)]
         self.git: Fingerprinting | None = None
         self._spent = 0.0  # seconds, on beginning
-        self.found: dict[Scope, str] = {}  # fingerprints; empty where one is unknown
-        self._reasons: dict[Scope, str] = {}  # why it is
+        self.found: dict[FileSet, str] = {}  # fingerprints; empty where one is unknown
+        self._reasons: dict[FileSet, str] = {}  # why it is
 
-    def begin(self, patience: float) -> Line[None]:
+    def begin(self, patience: float) -> Steps[None]:
         """Start git on the files."""
         if self._scopes:
             started = monotonic()
             self.git = yield Call(Fingerprinting, (self._scopes, patience), Fingerprinting.leave)
             self._spent = monotonic() - started
 
-    def finish(self, patience: float) -> Line[None]:
+    def finish(self, patience: float) -> Steps[None]:
         """Wait for git; the time since `begin` does not count."""
         ends = monotonic() + patience - self._spent
         if self.git is None:
@@ -227,7 +227,7 @@ class _Look:
         if self.git is not None:
             self.git.leave()
 
-    def trees(self, files: Mapping[str, tuple[Scope, ...]]) -> dict[str, str]:
+    def trees(self, files: Mapping[str, tuple[FileSet, ...]]) -> dict[str, str]:
         """Return one fingerprint for all files of each gate; empty if one of them is unknown."""
         trees = {}
         for name, parts in files.items():
@@ -236,7 +236,7 @@ class _Look:
             trees[name] = digest_of(dumps([scope_key(parts), found])) if is_known else ""
         return trees
 
-    def warnings(self, files: Mapping[str, tuple[Scope, ...]]) -> tuple[str, ...]:
+    def warnings(self, files: Mapping[str, tuple[FileSet, ...]]) -> tuple[str, ...]:
         """Return which files could not be looked at, and why, except for being outside of git."""
         unknown = {
             part: self._reasons.get(part, SLOW) for part, tree in self.found.items() if not tree
@@ -253,7 +253,7 @@ class _Look:
 
 def remember_start(
     event: StartEvent, gates: Sequence[Gate], ledger: AnyLedger, patience: float
-) -> Line[None]:
+) -> Steps[None]:
     """Remember with which files an agent begins, within a time. Raises LedgerError."""
     ends = monotonic() + patience
     trees = yield from _begun_with(event, gates, patience)
@@ -262,7 +262,7 @@ def remember_start(
         yield Call(ledger.remember_start, (event, trees, left))
 
 
-def _begun_with(event: StartEvent, gates: Sequence[Gate], patience: float) -> Line[dict[str, str]]:
+def _begun_with(event: StartEvent, gates: Sequence[Gate], patience: float) -> Steps[dict[str, str]]:
     """Return the fingerprints that an agent begins with, by scope, unknown ones included.
 
     Empty where they are not to be remembered: a session that goes on began before.

@@ -4,7 +4,7 @@ A fingerprint covers HEAD, the index, changed files and the content of untracked
 files come from `git status`, and are read here; the index comes from `git ls-files`, with the
 entries that the status skips. A repository can name commands that git would run: all of them are
 switched off (see `run`), or the files are unknown. Git is not run in nested repositories. Files
-that git ignores are not covered; a scope in a folder that git ignores is unknown.
+that git ignores are not covered; a file set in a folder that git ignores is unknown.
 """
 
 from __future__ import annotations
@@ -67,21 +67,22 @@ _NOT_IGNORED = 1  # exit code of `git check-ignore`
 
 
 class Scan:
-    """The git commands for one scope, and its fingerprint."""
+    """The git commands for one file set, and its fingerprint."""
 
-    def __init__(self, repository: Repository, scope: Scope) -> None:
+    def __init__(self, repository: Repository, file_set: FileSet) -> None:
         self._repository = repository
-        self._folder, self._paths = scope.folder, scope.paths
-        self._globs = ("--", *(f":(glob){path}" for path in scope.paths)) if scope.paths else ()
+        self._folder, self._paths = file_set.folder, file_set.paths
+        self._globs = ("--", *(f":(glob){path}" for path in self._paths)) if self._paths else ()
         self._status = Output(_MOST_STATUS)
-        self._begun: dict[str, bytes] = {}  # folders of scopes, and their paths in the repository
+        # The folders of file sets, and their paths in the repository.
+        self._begun: dict[str, bytes] = {}
         self._commands: list[GitCommand] = []
         self._index: Listing | None = None
         self._ignored: dict[str, GitCommand] = {}
         self._known = ""
 
     def add_folder(self, folder: str) -> None:
-        """Add a folder that a scope names, to check that git does not ignore it."""
+        """Add a folder that a file set names, to check that git does not ignore it."""
         if folder != self._repository.root:
             inside = f"{self._repository.top.rstrip('/')}/"
             self._begun[folder] = light.fsencode(folder.removeprefix(inside))
@@ -181,7 +182,7 @@ def _read_status(status: bytes) -> tuple[bytes, list[bytes]]:
 PATIENCE = 20.0  # seconds for git
 
 
-class Scope(Record):
+class FileSet(Record):
     """Which files to fingerprint: the repository of a folder, or what `paths` match below it."""
 
     folder: str
@@ -190,39 +191,39 @@ class Scope(Record):
 
 def fingerprint(folder: str, patience: float = PATIENCE) -> str:
     """Return a short text that changes when the files of a repository do; empty if unknown."""
-    return fingerprints((Scope(folder),), patience)[0]
+    return fingerprints((FileSet(folder),), patience)[0]
 
 
 def fingerprints(
-    scopes: Sequence[Scope],
+    file_sets: Sequence[FileSet],
     patience: float = PATIENCE,
-    reasons: dict[Scope, str] | None = None,
+    reasons: dict[FileSet, str] | None = None,
 ) -> list[str]:
-    """Return the fingerprint of each scope, all within `patience` seconds; empty if unknown.
+    """Return the fingerprint of each file set, all within `patience` seconds; empty if unknown.
 
-    `reasons` receives why, for each scope that is unknown.
+    `reasons` receives why, for each file set that is unknown.
     """
-    return Fingerprinting(scopes, patience).finish(reasons)
+    return Fingerprinting(file_sets, patience).finish(reasons)
 
 
-def normalized(scope: Scope) -> Scope:
-    """Return a scope with its paths sorted and without duplicates."""
-    return Scope(scope.folder, tuple(sorted({*scope.paths})))
+def normalized(file_set: FileSet) -> FileSet:
+    """Return a file set with its paths sorted and without duplicates."""
+    return FileSet(file_set.folder, tuple(sorted({*file_set.paths})))
 
 
 class Fingerprinting:
-    """Git at work on several scopes, in the background; equal scopes share their commands.
+    """Git at work on several file sets, in the background; equal file sets share their commands.
 
     The caller must call `finish` or `leave`.
     """
 
-    def __init__(self, scopes: Sequence[Scope], patience: float) -> None:
-        self._scopes = scopes
+    def __init__(self, file_sets: Sequence[FileSet], patience: float) -> None:
+        self._file_sets = file_sets
         self._ends = monotonic() + patience
-        self._failed: dict[Scope, str] = {}
-        self._folders: dict[Scope, str] = {}  # real paths
-        self._scans: dict[Scope, Scan] = {}
-        self._chosen: dict[Scope, Scan] = {}
+        self._failed: dict[FileSet, str] = {}
+        self._folders: dict[FileSet, str] = {}  # real paths
+        self._scans: dict[FileSet, Scan] = {}
+        self._chosen: dict[FileSet, Scan] = {}
         self._unclear: list[RepositorySettings] = []
         self._files: FileReader | None = None
         self._runs: list[GitRuns] = []  # one, until `finish` or `leave` takes it
@@ -232,13 +233,13 @@ class Fingerprinting:
             self._fail(error)
 
     def finish(
-        self, reasons: dict[Scope, str] | None = None, ends: float | None = None
+        self, reasons: dict[FileSet, str] | None = None, ends: float | None = None
     ) -> list[str]:
-        """Return the fingerprint of each scope; empty, with a reason in `reasons`, if unknown.
+        """Return the fingerprint of each file set; empty, with a reason in `reasons`, if unknown.
 
         `ends` replaces the time until which to wait.
         """
-        seen: dict[Scope, str] = {}
+        seen: dict[FileSet, str] = {}
         if self._runs:
             runs = self._runs.pop()
             if ends is not None:
@@ -252,7 +253,7 @@ class Fingerprinting:
                 runs.leave()
         if reasons is not None:
             reasons.update(self._failed)
-        return [seen.get(scope, "") for scope in self._scopes]
+        return [seen.get(file_set, "") for file_set in self._file_sets]
 
     def leave(self) -> None:
         """End the git commands, unless `finish` has taken them."""
@@ -260,18 +261,18 @@ class Fingerprinting:
             self._runs.pop().leave()
 
     def _fail(self, error: Exception) -> None:
-        self._failed = dict.fromkeys(self._scopes, reason_of(error)) | self._failed
+        self._failed = dict.fromkeys(self._file_sets, reason_of(error)) | self._failed
 
     def _begin(self) -> None:
         repositories: dict[str, Repository] = {}
-        where: dict[Scope, Repository] = {}
-        for scope in self._scopes:
+        where: dict[FileSet, Repository] = {}
+        for file_set in self._file_sets:
             try:
-                folder = real_folder(scope.folder)
-                where[scope] = _repository_of(folder, repositories)
-                self._folders[scope] = folder
+                folder = real_folder(file_set.folder)
+                where[file_set] = _repository_of(folder, repositories)
+                self._folders[file_set] = folder
             except (Unknown, OSError, ValueError) as error:
-                self._failed[scope] = reason_of(error)
+                self._failed[file_set] = reason_of(error)
         if not repositories:
             return
         runs = GitRuns(repositories, self._ends)
@@ -279,16 +280,16 @@ class Fingerprinting:
         unclear = [one for one in repositories.values() if not one.is_clear]
         if unclear:
             self._read_settings(unclear, runs)
-        for scope, repository in where.items():
+        for file_set, repository in where.items():
             if repository.unknown:
-                self._failed[scope] = repository.unknown
+                self._failed[file_set] = repository.unknown
                 continue
-            # The same for all scopes with the same files.
-            folder = self._folders[scope] if scope.paths else repository.root
-            what = normalized(Scope(folder, scope.paths))
+            # The same for all file sets with the same files.
+            folder = self._folders[file_set] if file_set.paths else repository.root
+            what = normalized(FileSet(folder, file_set.paths))
             scan = self._scans[what] = self._scans.get(what) or Scan(repository, what)
-            self._chosen[scope] = scan
-            scan.add_folder(self._folders[scope])
+            self._chosen[file_set] = scan
+            scan.add_folder(self._folders[file_set])
         runs.start([command for scan in self._scans.values() for command in scan.begin()])
 
     def _read_settings(self, repositories: list[Repository], runs: GitRuns) -> None:
@@ -309,18 +310,18 @@ class Fingerprinting:
         if unsure:
             run(unsure, self._ends)
 
-    def _seen(self) -> dict[Scope, str]:
+    def _seen(self) -> dict[FileSet, str]:
         seen = {}
-        for scope, scan in self._chosen.items():
+        for file_set, scan in self._chosen.items():
             try:
-                scan.refuse_ignored(self._folders[scope])
-                seen[scope] = scan.fingerprint(self._read)
+                scan.refuse_ignored(self._folders[file_set])
+                seen[file_set] = scan.fingerprint(self._read)
             except (Unknown, OSError) as error:
-                self._failed[scope] = reason_of(error)
+                self._failed[file_set] = reason_of(error)
         return seen
 
     def _read(self) -> FileReader:
-        """Return the digests that all scopes share."""
+        """Return the digests that all file sets share."""
         if self._files is None:
             from notyet.git.content import FileReader
 

@@ -232,7 +232,7 @@ def adopt() -> None:
 
 
 def _end() -> None:
-    """The host is gone: it was killed, and could not tell us."""
+    """Raise Ended, once: a signal came, or the host is gone."""
     _ignore_signals()
     sys.unraisablehook = raise_again
     raise Ended
@@ -245,7 +245,7 @@ def _sweep() -> None:
         orphans.sweep(alarm.left() / 2)
 
 
-class _Reading:
+class _StdinReader:
     """What came on stdin so far, and whether more is waited for."""
 
     def __init__(self) -> None:
@@ -312,16 +312,16 @@ def read_stdin() -> bytes:
     """Read all of stdin; nothing where it is closed, a terminal, or cannot be read."""
     if light.isatty(0):
         return b""
-    reading = _Reading()
-    alarm.set(TICK, TICK, reading.look)
+    reader = _StdinReader()
+    alarm.set(TICK, TICK, reader.look)
     try:
         while block := _next_block():
-            reading.add(block)
+            reader.add(block)
     except OSError:
         pass
     finally:
         alarm.guard()
-    return reading.content()
+    return reader.content()
 
 
 def _next_block() -> bytes:

@@ -24,9 +24,9 @@ from notyet.ledger.stop_rows import (
     history_of,
     history_row,
     key_text,
-    place_of,
     report_row,
     stop_row,
+    stored_folder,
 )
 from notyet.run.proc import is_gone, own_start
 
@@ -152,7 +152,7 @@ class Ledger:
         """Enter a stop: number its turn, and find out if the host overrode the last one (B11)."""
         digest, stored = event_row(event)
         token = light.urandom(8)
-        place = place_of(event.cwd)
+        place = stored_folder(event.cwd)
         event = with_stored_turn_id(event)
 
         def enter(db: sqlite3.Connection) -> Begun:
@@ -230,7 +230,7 @@ class Ledger:
         digest, stored = event_row(event)
         now = time.time()
         row = dict(zip(STOP_COLUMNS, stop_row(decision), strict=True))
-        place = place_of(event.cwd)
+        place = stored_folder(event.cwd)
         process = (light.getpid(), light.urandom(8))
         new = (now, now, *process, digest, stored, place, row["why"], row["warnings"])
 

@@ -178,7 +178,7 @@ def _answer_columns(answer: Record | None) -> tuple[str, str, int]:
     return "", "", 0
 
 
-def place_of(folder: str) -> str:
+def stored_folder(folder: str) -> str:
     """Return the folder that is stored with stops: links resolved, relative ones as they are."""
     if light.isabs(folder):
         try:

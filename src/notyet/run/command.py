@@ -147,15 +147,15 @@ def run_commands(
 ) -> list[Report]:
     """Run the commands of a stage together, in this thread, and return their reports.
 
-    `answered` is called with the place and the report of each as soon as it ends; output that it
+    `answered` is called with the index and the report of each as soon as it ends; output that it
     prints while it is being killed may be missing then. `meanwhile` is called from time to time
     while they run, `while_waiting` once, when they have started.
     """
     on_end = None
     if answered is not None:
 
-        def on_end(place: int, process: Process) -> None:
-            answered(place, commands[place].report(process.exit(), cut=process.cut))
+        def on_end(index: int, process: Process) -> None:
+            answered(index, commands[index].report(process.exit(), cut=process.cut))
 
     ended = run_processes(
         [command.job for command in commands],

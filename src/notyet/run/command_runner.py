@@ -23,9 +23,9 @@ from notyet.run.spawn import (
     folder_id,
     inheritable_fds,
     is_out_of_room,
-    new_token,
+    new_stage_token,
     prepare,
-    start_problem,
+    start_failure,
 )
 
 TYPE_CHECKING = False
@@ -80,7 +80,7 @@ def run_processes(
 ) -> list[Process]:
     """Run commands like `run_together`, and return their processes.
 
-    `on_end` is called with the place and the process of each that ends, while others may still run;
+    `on_end` is called with the index and the process of each that ends, while others may still run;
     `meanwhile` is then called from time to time. `while_waiting` is called once, when all commands
     that could start have started. None of them may raise.
     """
@@ -122,13 +122,13 @@ class CommandRunner:
         self.loop = Loop(cancel, self.cancel_all)
         self.width = _WIDTH
         self.here, self.inheritable_fds = folder_id("."), inheritable_fds()
-        self.token = new_token()
+        self.token = new_stage_token()
         self.processes = [self._process(job) for job in jobs]
         self.waiting = self.processes[::-1]  # the next one is the last
         self.running: set[Process] = set()  # not exited, or with output to read
         self.unwatched: set[Process] = set()  # their exit must be polled for
         self.ending: dict[int, Process] = {}  # their group may have processes, by id
-        self.unreported: dict[int, Process] = {}  # to `on_end`, by place
+        self.unreported: dict[int, Process] = {}  # to `on_end`, by index
 
     def _process(self, job: Job) -> Process:
         return Process(job)
@@ -165,8 +165,8 @@ class CommandRunner:
 
     def _report_ended(self, on_end: OnEnd) -> None:
         left = self.left()
-        for place in [place for place, one in self.unreported.items() if one not in left]:
-            on_end(place, self.unreported.pop(place))
+        for index in [index for index, one in self.unreported.items() if one not in left]:
+            on_end(index, self.unreported.pop(index))
 
     def cancel_all(self) -> None:
         """End all that run, and start no more."""
@@ -223,7 +223,7 @@ class CommandRunner:
             if (self.running or self.ending) and is_out_of_room(error):
                 self.width = max(1, len(self.running))
                 return False
-            process.problem = start_problem(error, process.job.argv)
+            process.problem = start_failure(error, process.job.argv)
             self._not_started(process)
         if process.pid:
             self._listen_to(process)

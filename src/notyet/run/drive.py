@@ -1,7 +1,7 @@
-"""Drive a line, which is the logic of a stop as a generator, in the calling thread.
+"""Drive steps, which are the logic of a stop as a generator, in the calling thread.
 
-A line yields a stage of gates to run, or a `Call` that may block, and is sent the reports or the
-result. So the logic is written once, and a driver only knows how to wait. `drive_async` is the
+The generator yields a stage of gates to run, or a `Call` that may block, and is sent the reports or
+the result. So the logic is written once, and a driver only knows how to wait. `drive_async` is the
 driver for event loops. `functions` has what only Python gates need, which a hook rarely has.
 """
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     FunctionCall = tuple[GateFunction, tuple[Any, ...]]  # and its arguments
     # Called in the driving thread with a gate that starts, and again with its report.
     Progress = Callable[[str, Report | None], None]
-    # Returns True if no function after this place is to run, given the report at this place.
+    # Returns True if no function after this index is to run, given the report at this index.
     Ends = Callable[[int, Report], bool]
-    Line = Generator["Stage | Call", Any, T]
+    Steps = Generator["Stage | Call", Any, T]
 
 
 class Stage:
-    """Functions and commands that run together, each with its place among the reports.
+    """Functions and commands that run together, each with its index among the reports.
 
     None is waited for beyond `deadline`, a time of the monotonic clock (E9). With `ends`, functions
     run one after another until it returns True, and the stage has no later reports.
@@ -69,7 +69,7 @@ class Stage:
 class Call:
     """A function of ours that may block, such as a ledger's transaction.
 
-    `undo` is called with the result if the line is cancelled before it receives the result.
+    `undo` is called with the result if the steps are cancelled before they receive the result.
     """
 
     __slots__ = ("args", "call", "undo")
@@ -85,37 +85,37 @@ class Call:
         self.undo = undo
 
 
-def drive_sync(line: Line[T]) -> T:
-    """Drive a line to its end in this thread, which may be inside a running event loop."""
+def drive_sync(steps: Steps[T]) -> T:
+    """Drive the steps to their end in this thread, which may be inside a running event loop."""
     try:
-        step = next(line)
+        step = next(steps)
         while True:
             if isinstance(step, Call):
                 try:
                     result = step.call(*step.args)
                 except NotyetError as error:
-                    step = line.throw(error)
+                    step = steps.throw(error)
                 else:
-                    step = line.send(result)
+                    step = steps.send(result)
             else:
-                step = line.send(run_stage(step))
+                step = steps.send(run_stage(step))
     except StopIteration as end:
         value: T = end.value
         return value
     finally:
-        line.close()
+        steps.close()
 
 
 def run_stage(stage: Stage) -> list[Report]:
     """Run all gates of a stage at once; abandon those that time out."""
     if not stage.functions:  # the usual case in a hook; no thread is needed
-        return run_commands(stage)
+        return run_stage_commands(stage)
     from notyet.run.functions import run_functions
 
     return run_functions(stage)
 
 
-def run_commands(stage: Stage, meanwhile: Callable[[], None] | None = None) -> list[Report]:
+def run_stage_commands(stage: Stage, meanwhile: Callable[[], None] | None = None) -> list[Report]:
     """Run the commands of a stage; with progress, call `meanwhile` from time to time."""
     from notyet.run import command as runner
 
@@ -125,7 +125,7 @@ def run_commands(stage: Stage, meanwhile: Callable[[], None] | None = None) -> l
     for command in commands:
         stage.report_progress(command.name)
 
-    def answered(place: int, report: Report) -> None:
-        stage.report_progress(commands[place].name, report)
+    def answered(index: int, report: Report) -> None:
+        stage.report_progress(commands[index].name, report)
 
     return runner.run_commands(commands, stage.deadline, answered=answered, meanwhile=meanwhile)

@@ -44,9 +44,11 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from notyet.core.verdict import Report
-    from notyet.run.drive import FunctionCall, Line, Stage
+    from notyet.run.drive import FunctionCall, Stage, Steps
 
-    Deliver = Callable[[int, Report], None]  # called with a place and a report in the loop's thread
+    Deliver = Callable[
+        [int, Report], None
+    ]  # called with an index and a report in the loop's thread
     T = TypeVar("T")
 
 start_task: Callable[..., asyncio.Task[None]]
@@ -118,7 +120,7 @@ class Commands:
         self._stage = stage
         self._deliver = deliver
         self._on_report = on_report
-        self._places = list(stage.commands)
+        self._indexes = list(stage.commands)
         self._commands = list(stage.commands.values())
         self._cancel = -1  # a pipe; writing to it ends the commands
 
@@ -157,35 +159,35 @@ class Commands:
             os.close(cancel)
 
     def _report(self, at: int, report: Report) -> None:
-        call_in_loop(self._loop, self._on_report, self._places[at], report)
+        call_in_loop(self._loop, self._on_report, self._indexes[at], report)
 
     def _fail(self, problem: Problem) -> None:
         self._deliver_all([command.broken(problem) for command in self._commands])
 
     def _deliver_all(self, reports: list[Report]) -> None:
-        for place, report in zip(self._places, reports, strict=True):
-            self._deliver(place, report)
+        for index, report in zip(self._indexes, reports, strict=True):
+            self._deliver(index, report)
 
 
 _LONGEST = 3600.0  # seconds; the clocks of event loops overflow somewhere above
 
 
-async def drive(line: Line[T]) -> T:
-    """Drive a line to its end; cancelling this cancels the gates and closes the line."""
+async def drive(steps: Steps[T]) -> T:
+    """Drive the steps to their end; cancelling this cancels the gates and closes the steps."""
     loop = asyncio.get_running_loop()
     try:
-        step = next(line)
+        step = next(steps)
         while True:
             if isinstance(step, Call):
                 result, error = await _in_thread(loop, step)
-                step = line.send(result) if error is None else line.throw(error)
+                step = steps.send(result) if error is None else steps.throw(error)
             else:
-                step = line.send(await _RunningStage(loop, step).reports_in_time())
+                step = steps.send(await _RunningStage(loop, step).reports_in_time())
     except StopIteration as end:
         value: T = end.value
         return value
     finally:
-        line.close()
+        steps.close()
 
 
 class _RunningStage:
@@ -211,11 +213,11 @@ class _RunningStage:
         self.stage = stage
         self.reports: dict[int, Report] = {}
         self.missing = 0  # answers to wait for
-        self.began: dict[int, float] = {}  # when each async function was called, by place
+        self.began: dict[int, float] = {}  # when each async function was called, by index
         self.tasks: dict[int, asyncio.Task[None]] = {}
         self.threads: FunctionThreads | None = None  # they call the other functions
         self.commands: Commands | None = None
-        self.reported: set[int] = set()  # places whose report was passed to `progress`
+        self.reported: set[int] = set()  # indexes whose report was passed to `progress`
         self.complete: asyncio.Future[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
         self.is_over = False
@@ -241,19 +243,19 @@ class _RunningStage:
                     _abandon(task)
             if self.commands is not None:
                 self.commands.end()
-        return [self.reports[place] for place in sorted(self.reports)]
+        return [self.reports[index] for index in sorted(self.reports)]
 
     async def _call_in_order(self, ends: Callable[[int, Report], bool]) -> None:
         """Call one function after another, until `ends` returns True."""
         others: dict[int, FunctionCall] = {}
-        for place, call in self.stage.functions.items():
+        for index, call in self.stage.functions.items():
             if not call[0].is_async:
-                others[place] = call  # such a stage has only one kind; the threads keep the order
+                others[index] = call  # such a stage has only one kind; the threads keep the order
                 continue
-            self._call({place: call})
+            self._call({index: call})
             if self.missing:
                 await self._wait_for_answers()
-            if ends(place, self.reports[place]):
+            if ends(index, self.reports[index]):
                 return
         if others:
             self._call(others)
@@ -266,18 +268,18 @@ class _RunningStage:
         others: dict[int, FunctionCall] = {}
         outside = None
         try:
-            for place, (function, args) in functions.items():
+            for index, (function, args) in functions.items():
                 if not function.is_async:
-                    others[place] = (function, args)
+                    others[index] = (function, args)
                     continue
                 if outside is None:  # all gates of a stage belong to one engine
                     outside = calling_engines.set(calling_engines.get() | {function.engine})
                 self.missing += 1
                 began = monotonic()
-                coroutine = guarded_async(function, args, self._deliver, place, began)
+                coroutine = guarded_async(function, args, self._deliver, index, began)
                 task = start_task(coroutine, loop=self.loop, name=function.name)
-                if place not in self.reports:
-                    self.began[place], self.tasks[place] = began, task
+                if index not in self.reports:
+                    self.began[index], self.tasks[index] = began, task
         finally:
             if outside is not None:
                 calling_engines.reset(outside)
@@ -302,9 +304,9 @@ class _RunningStage:
     def _take_thread_reports(self) -> None:
         if self.threads is None:
             return
-        for place in [place for place in self.threads.reports if place not in self.reports]:
-            self.reports[place] = self.threads.reports[place]
-            self._report_progress(place, self.reports[place])
+        for index in [index for index in self.threads.reports if index not in self.reports]:
+            self.reports[index] = self.threads.reports[index]
+            self._report_progress(index, self.reports[index])
         if not self.threads.missing:
             self.threads = None
             self._count_down()
@@ -314,11 +316,11 @@ class _RunningStage:
         self.commands = Commands(self.loop, self.stage, self._deliver, self._report_progress)
         self.commands.start()
 
-    def _deliver(self, place: int, report: Report) -> None:
-        if place not in self.reports:  # else it timed out before
-            self.reports[place] = report
+    def _deliver(self, index: int, report: Report) -> None:
+        if index not in self.reports:  # else it timed out before
+            self.reports[index] = report
             if self.stage.progress is not None:
-                self._report_progress(place, report)
+                self._report_progress(index, report)
             self._count_down()
 
     def _count_down(self) -> None:
@@ -326,25 +328,25 @@ class _RunningStage:
         if not self.missing and self.complete is not None and not self.complete.done():
             self.complete.set_result(None)
 
-    def _report_progress(self, place: int, report: Report) -> None:
+    def _report_progress(self, index: int, report: Report) -> None:
         """Report progress for a gate once, unless the stage is over."""
-        if place not in self.reported and not self.is_over:
-            self.reported.add(place)
-            asked = self.stage.functions.get(place)
-            name = self.stage.commands[place].name if asked is None else asked[0].name
+        if index not in self.reported and not self.is_over:
+            self.reported.add(index)
+            asked = self.stage.functions.get(index)
+            name = self.stage.commands[index].name if asked is None else asked[0].name
             self.stage.report_progress(name, report)
 
-    def _end(self, place: int) -> float | None:
-        function, _ = self.stage.functions[place]
-        return ends_at(function, self.began[place], self.stage.deadline)
+    def _end(self, index: int) -> float | None:
+        function, _ = self.stage.functions[index]
+        return ends_at(function, self.began[index], self.stage.deadline)
 
     def _set_timer(self) -> None:
         """Set the timer to the next timeout: one timer for all gates."""
         now = monotonic()
         waits = [
             end - now
-            for place in self.tasks
-            if place not in self.reports and (end := self._end(place)) is not None
+            for index in self.tasks
+            if index not in self.reports and (end := self._end(index)) is not None
         ]
         if self.threads is not None and (wait := self.threads.patience()) is not None:
             waits.append(wait)
@@ -353,11 +355,11 @@ class _RunningStage:
 
     def _on_timer(self) -> None:
         now = monotonic()
-        for place, task in self.tasks.items():
-            if place not in self.reports and (end := self._end(place)) is not None and end <= now:
+        for index, task in self.tasks.items():
+            if index not in self.reports and (end := self._end(index)) is not None and end <= now:
                 _abandon(task)
-                function, _ = self.stage.functions[place]
-                self._deliver(place, too_late(function, self.began[place], self.stage.deadline))
+                function, _ = self.stage.functions[index]
+                self._deliver(index, too_late(function, self.began[index], self.stage.deadline))
         if self.threads is not None:
             self.threads.look()
             self._take_thread_reports()
@@ -395,7 +397,7 @@ async def _in_thread(
         result, failure = None, None
         try:
             result = step.call(*step.args)
-        except Exception as error:  # noqa: BLE001  # raised in the line
+        except Exception as error:  # noqa: BLE001  # raised in the steps
             failure = error
         if not call_in_loop(loop, deliver, result, failure):
             undo(result, failure)

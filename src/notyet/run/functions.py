@@ -16,7 +16,7 @@ from time import monotonic
 
 from notyet.core.record import variant
 from notyet.core.verdict import Problem, Report
-from notyet.run.drive import run_commands
+from notyet.run.drive import run_stage_commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ async def guarded_async(
     function: GateFunction,
     args: tuple[Any, ...],
     deliver: Callable[[int, Report], None],
-    place: int,
+    index: int,
     started: float,
 ) -> None:
     """Call a coroutine function, and deliver its report whatever it raises."""
@@ -193,9 +193,9 @@ async def guarded_async(
 
             if _get_running_loop() is None:
                 raise  # not the gate's: the loop is gone, and the coroutine is collected
-        deliver(place, _report(function, crashed(error), monotonic() - started))
+        deliver(index, _report(function, crashed(error), monotonic() - started))
     else:
-        deliver(place, _answered(function, returned, started))
+        deliver(index, _answered(function, returned, started))
 
 
 def _answered(function: GateFunction, returned: object, started: float) -> Report:
@@ -298,15 +298,15 @@ def run_functions(stage: Stage) -> list[Report]:
     def meanwhile() -> None:
         if stage.progress is None:
             return
-        for place in [place for place in threads.reports if place not in told]:
-            told.add(place)
-            stage.report_progress(stage.functions[place][0].name, threads.reports[place])
+        for index in [index for index in threads.reports if index not in told]:
+            told.add(index)
+            stage.report_progress(stage.functions[index][0].name, threads.reports[index])
 
     threads.start()
     reports: dict[int, Report] = {}
     if stage.commands:
         threads.spread()
-        reports |= zip(stage.commands, run_commands(stage, meanwhile), strict=True)
+        reports |= zip(stage.commands, run_stage_commands(stage, meanwhile), strict=True)
     while threads.missing:
         patience = threads.patience()
         answered.acquire(timeout=-1 if patience is None else patience)
@@ -314,7 +314,7 @@ def run_functions(stage: Stage) -> list[Report]:
         meanwhile()
     meanwhile()
     reports |= threads.reports
-    return [reports[place] for place in sorted(reports)]
+    return [reports[index] for index in sorted(reports)]
 
 
 class FunctionThreads:
@@ -363,8 +363,8 @@ class FunctionThreads:
             if self._spreads is not None:
                 ends.append(self._spreads)
             if self._stage.ends is not None:  # any of them may start while we wait
-                ends += [end for place in (*self._waiting,) if (end := self._end(place, now))]
-        ends += [end for place in self._called() if (end := self._end(place)) is not None]
+                ends += [end for index in (*self._waiting,) if (end := self._end(index, now))]
+        ends += [end for index in self._called() if (end := self._end(index)) is not None]
         return max(0.0, min(ends) - now) if len(ends) > 1 else None
 
     def look(self) -> None:
@@ -372,18 +372,18 @@ class FunctionThreads:
         now = monotonic()
         if self._spreads is not None and now >= self._spreads:
             self.spread()
-        for place in self._called():
-            end = self._end(place)
-            if end is None or end > now or not self._take(place, self._late(place)):
+        for index in self._called():
+            end = self._end(index)
+            if end is None or end > now or not self._take(index, self._late(index)):
                 continue
             if self._waiting and self._stage.ends is not None:
                 self.start()  # the thread that would call the next one is stuck
 
     def _called(self) -> list[int]:
-        """Return the places of functions that run or are due; with `ends`, one at a time."""
+        """Return the indexes of functions that run or are due; with `ends`, one at a time."""
         if self._stage.ends is None:
-            return [place for place in self._functions if place not in self.reports]
-        begun = [place for place in (*self._begun,) if place not in self.reports]
+            return [index for index in self._functions if index not in self.reports]
+        begun = [index for index in (*self._begun,) if index not in self.reports]
         return begun or [*self._waiting[-1:]]
 
     def _call_in_turn(self) -> None:
@@ -392,28 +392,28 @@ class FunctionThreads:
             with self._lock:
                 if not self._waiting:
                     return
-                place = self._waiting.pop()
-                self._begun[place] = monotonic()
+                index = self._waiting.pop()
+                self._begun[index] = monotonic()
             # Each function has its own context.
-            report = copy_context().run(guarded, *self._functions[place])
-            if not self._take(place, report):
+            report = copy_context().run(guarded, *self._functions[index])
+            if not self._take(index, report):
                 return
 
-    def _take(self, place: int, report: Report) -> bool:
+    def _take(self, index: int, report: Report) -> bool:
         """Store a report; return False if the function was abandoned before."""
         with self._lock:
-            if place in self.reports:
+            if index in self.reports:
                 return False
-            end = self._end(place)
+            end = self._end(index)
             if end is not None and monotonic() > end:  # a late answer is dropped (A9)
-                report = self._late(place)
-            self.reports[place] = report
+                report = self._late(index)
+            self.reports[index] = report
             self.missing -= 1
-            if place not in self._begun and place in self._waiting:
-                self._waiting.remove(place)  # not called yet, and must not be
+            if index not in self._begun and index in self._waiting:
+                self._waiting.remove(index)  # not called yet, and must not be
             if self._stage.ends is not None:
                 self._started = monotonic()
-                if self._stage.ends(place, report):
+                if self._stage.ends(index, report):
                     self._waiting.clear()
                     self.missing = 0
             if not self.missing or self._stage.progress is not None:
@@ -422,18 +422,18 @@ class FunctionThreads:
 
     def _fail_waiting(self, error: RuntimeError) -> None:
         with self._lock:
-            places = self._waiting[::-1]
+            indexes = self._waiting[::-1]
             self._waiting.clear()
-        for place in places:
+        for index in indexes:
             if not self.missing:  # one of them ended the stage
                 return
             problem = Problem("cannot_start", str(error))
-            self._take(place, _report(self._functions[place][0], problem, 0.0))
+            self._take(index, _report(self._functions[index][0], problem, 0.0))
 
-    def _end(self, place: int, began: float | None = None) -> float | None:
-        began = self._begun.get(place, began or self._started)
-        return ends_at(self._functions[place][0], began, self._stage.deadline)
+    def _end(self, index: int, began: float | None = None) -> float | None:
+        began = self._begun.get(index, began or self._started)
+        return ends_at(self._functions[index][0], began, self._stage.deadline)
 
-    def _late(self, place: int) -> Report:
-        began = self._begun.get(place, self._started)
-        return too_late(self._functions[place][0], began, self._stage.deadline)
+    def _late(self, index: int) -> Report:
+        began = self._begun.get(index, self._started)
+        return too_late(self._functions[index][0], began, self._stage.deadline)

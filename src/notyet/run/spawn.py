@@ -62,7 +62,7 @@ def shell_argv(script: str, shell: str) -> tuple[str, ...]:
     return (shell, "-c", script)
 
 
-def new_token() -> str:
+def new_stage_token() -> str:
     """Return a unique mark for the processes of a stage."""
     return f"{light.getpid()}-{light.urandom(12).hex()}"
 
@@ -133,7 +133,7 @@ def is_out_of_room(error: OSError | ValueError) -> bool:
     return isinstance(error, BlockingIOError) or getattr(error, "errno", 0) in _TOO_MANY_OPEN
 
 
-def start_problem(error: OSError | ValueError, argv: Sequence[str]) -> str:
+def start_failure(error: OSError | ValueError, argv: Sequence[str]) -> str:
     """Return why a program could not be started."""
     program = argv[0] if argv else ""
     if getattr(error, "errno", 0) in _TOO_MANY_OPEN:  # importing a module would fail too

@@ -15,7 +15,7 @@ from notyet.light import dumps
 from notyet.run.command import INSIDE, valid_variables
 from notyet.run.command_runner import run_together
 from notyet.run.python_gate import archive, argv_there
-from notyet.run.spawn import HEAD, Job, shell_argv, start_problem
+from notyet.run.spawn import HEAD, Job, shell_argv, start_failure
 from notyet.run.ssh_script import Upload, conversation, upload_path
 
 TYPE_CHECKING = False
@@ -83,7 +83,7 @@ def remote_job(
     try:
         conversation("", [job], None)
     except ValueError as error:
-        return variant(job, {"refused": start_problem(error, argv)})
+        return variant(job, {"refused": start_failure(error, argv)})
     return job
 
 

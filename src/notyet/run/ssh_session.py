@@ -20,7 +20,7 @@ from notyet.run.cannot_start import CannotStart
 from notyet.run.command_runner import CommandRunner
 from notyet.run.groups import reap
 from notyet.run.process import NEVER, TAIL, Output, Process
-from notyet.run.spawn import MARK, Job, is_out_of_room, new_token, prepare, start_problem
+from notyet.run.spawn import MARK, Job, is_out_of_room, new_stage_token, prepare, start_failure
 from notyet.run.ssh_job import RemoteJob
 from notyet.run.ssh_script import conversation
 
@@ -95,7 +95,7 @@ class RemoteProcess(Process):
     """One command of a session."""
 
     job: RemoteJob
-    session: Session
+    session: SshSession
     number = 0  # in the session
     is_done = False
     lost = False  # the connection was lost while it ran
@@ -136,7 +136,7 @@ class RemoteProcess(Process):
         self.stdout = self.stderr = b""
 
 
-class Session(Process):
+class SshSession(Process):
     """The ssh process for all commands of a stage on one machine."""
 
     is_guarded = False  # if we die, its stdin ends, which ends the script
@@ -150,7 +150,7 @@ class Session(Process):
         self.left = dict(enumerate(members, 1))
         self.files: list[bytes] = []  # to write to stdin after `todo`
         self.patience = 0.0
-        self.secret = new_token()
+        self.secret = new_stage_token()
         super().__init__(Job(argv=("ssh",), dir="/", environ={}))
         self.problem = "" if folder else _NO_FOLDER
         for number, member in self.left.items():
@@ -231,7 +231,7 @@ class SshRunner(CommandRunner):
                 self._limit(member, self._on_timeout)
                 by_machine.setdefault(member.job.remote.machine, []).append(member)
         folder = ssh.control_folder(os.environ) if by_machine else ""
-        sessions = [Session(members, folder) for members in by_machine.values()]
+        sessions = [SshSession(members, folder) for members in by_machine.values()]
         self.processes += sessions
         self.waiting = [one for one in self.waiting if not isinstance(one, RemoteProcess)]
         self.waiting += sessions  # started first, since they take longest
@@ -258,7 +258,7 @@ class SshRunner(CommandRunner):
     # Sessions.
 
     def _launch(self, process: Process) -> None:
-        if not isinstance(process, Session):
+        if not isinstance(process, SshSession):
             super()._launch(process)
             return
         if process.problem:
@@ -273,7 +273,7 @@ class SshRunner(CommandRunner):
         except (OSError, ValueError) as error:
             if is_out_of_room(error):
                 raise
-            said = start_problem(error, process.job.argv)
+            said = start_failure(error, process.job.argv)
             raise CannotStart(f"there is no connection to {process.remote.host}: {said}") from error
 
     def _time_left(self) -> float:
@@ -281,18 +281,18 @@ class SshRunner(CommandRunner):
 
     def _listen_to(self, process: Process) -> None:
         super()._listen_to(process)
-        if isinstance(process, Session) and not process.is_connecting:
+        if isinstance(process, SshSession) and not process.is_connecting:
             self.loop.clear_timer(process)  # its commands have timers
             if not process.is_connected:
                 self.loop.set_timer(process, monotonic() + _ANSWER, self._on_no_answer)
 
-    def _on_no_answer(self, session: Session) -> None:
+    def _on_no_answer(self, session: SshSession) -> None:
         """Kill the ssh of a reused connection that seems dead, to connect again."""
         if not session.records.has_begun and not session.exited:
             session.send_signal(signal.SIGKILL)
 
     def _input_written(self, process: Process) -> None:
-        if not isinstance(process, Session) or process.is_connecting:
+        if not isinstance(process, SshSession) or process.is_connecting:
             super()._input_written(process)
             return
         while process.files and not process.todo:
@@ -302,24 +302,24 @@ class SshRunner(CommandRunner):
 
     def _read(self, process: Process, fd: int) -> None:
         super()._read(process, fd)
-        if isinstance(process, Session):
+        if isinstance(process, SshSession):
             self._take_records(process)
 
-    def _take_records(self, session: Session) -> None:
+    def _take_records(self, session: SshSession) -> None:
         for number, word, stdout, stderr in session.records.take():
             if member := session.left.get(number):
                 member.take_record(word, stdout, stderr)
                 self._done(member)
 
     def _not_started(self, process: Process) -> None:
-        if isinstance(process, Session):
+        if isinstance(process, SshSession):
             for member in tuple(process.left.values()):
                 member.problem = process.problem
                 member.timed_out, member.cut = process.timed_out, member.cut or process.cut
                 self._done(member)
 
     def _on_exit(self, process: Process) -> None:
-        if isinstance(process, Session) and process.left:
+        if isinstance(process, SshSession) and process.left:
             for fd, stream in process.outputs.items():
                 with suppress(BlockingIOError):
                     while chunk := os.read(fd, _CHUNK):
@@ -332,7 +332,7 @@ class SshRunner(CommandRunner):
             self._fail(process)
         super()._on_exit(process)
 
-    def _pause_before_next(self, session: Session) -> float | None:
+    def _pause_before_next(self, session: SshSession) -> float | None:
         """Return the seconds before a session's next process starts; None if there is none."""
         if not session.is_connecting:
             can_retry = not session.is_connected and not session.records.has_begun
@@ -344,7 +344,7 @@ class SshRunner(CommandRunner):
         is_dropped = _DROPPED in session.wrote[1].text()
         return pause if is_dropped and monotonic() + pause < min(ends, self.deadline) else None
 
-    def _start_next(self, session: Session, pause: float) -> None:
+    def _start_next(self, session: SshSession, pause: float) -> None:
         """Reap a session's process, and start the next one."""
         session.is_connected = session.is_connecting and session.code not in {None, ssh.FAILED}
         if session.is_connected:
@@ -364,7 +364,7 @@ class SshRunner(CommandRunner):
         self.loop.clear_timer(session)
         self.waiting.append(session)
 
-    def _fail(self, session: Session) -> None:
+    def _fail(self, session: SshSession) -> None:
         """Set the problem of the commands of a session that ended before them."""
         for member in tuple(session.left.values()):
             seconds = monotonic() - member.started
@@ -434,7 +434,7 @@ class SshRunner(CommandRunner):
         if not session.left:
             self._end(session)
 
-    def _end(self, session: Session) -> None:
+    def _end(self, session: SshSession) -> None:
         """Kill the ssh of a session; its script then ends all commands and removes its files."""
         if session.pid and not session.exited:
             session.keeping = False

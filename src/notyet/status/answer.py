@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from notyet.config.lint import excludes_all
-from notyet.core.gate import EVERY_AGENT, place_of
+from notyet.core.gate import EVERY_AGENT, machine_of
 from notyet.core.limits import Limits
 from notyet.core.message import UNCHECKED
 from notyet.core.text import listed, visible
@@ -122,7 +122,7 @@ def _by_place(found: Coverage) -> Coverage:
     if status.setup is None or _was_asked(status, found.gates):
         return replace(found, state="yes")
     blocking = [gate for gate in found.gates if not gate.observe]
-    places = {gate.name: place_of(gate, status.setup.workspace) for gate in blocking}
+    places = {gate.name: machine_of(gate, status.setup.workspace) for gate in blocking}
     remote = {name: there.url for name, there in places.items() if there is not None}
     where = listed(list(dict.fromkeys(remote.values())))
     why = f"{listed(list(remote))}: runs on {where}, which was not connected to"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from notyet.config.compile import compile_text, examine
 from notyet.config.compiled import read_record
 from notyet.config.find import state_folder, text_of
-from notyet.core.gate import EVERY_AGENT, place_of
+from notyet.core.gate import EVERY_AGENT, machine_of
 from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import replace as replace_record
 from notyet.core.remote import is_remote
@@ -91,7 +91,7 @@ def _untrusted(setup: Setup) -> Iterator[GateHere]:
 
 
 def _gate(gate: Gate, workspace: str, stage: int) -> GateHere:
-    place = place_of(gate, workspace)
+    place = machine_of(gate, workspace)
     return GateHere(
         name=gate.name,
         file=gate.source.file if gate.source is not None else "",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from notyet import __version__
 from notyet.config.find import root_of
 from notyet.config.load import NO_LOOK, load
-from notyet.core.gate import place_of
+from notyet.core.gate import machine_of
 from notyet.hosts import host_named
 from notyet.install.own_line import own_line
 from notyet.ledger.ledger import Ledger
@@ -69,7 +69,7 @@ class HostStatus:
             "version": self.version,
             "registrations": entries,
             "gates": [gate.name for gate in gates],
-            "places": {gate.name: there.url for gate in gates if (there := place_of(gate))},
+            "places": {gate.name: there.url for gate in gates if (there := machine_of(gate))},
             "faults": [found.plain() for found in self.faults],
             "probe": vars(self.probe) if self.probe is not None else None,
             "reached": dict(self.reached),

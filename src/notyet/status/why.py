@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from notyet.config.load import NO_LOOK
 from notyet.core.event import child_key
-from notyet.core.gate import EVERY_AGENT, definition_of, place_of, why_not
+from notyet.core.gate import EVERY_AGENT, definition_of, machine_of, why_not
 from notyet.core.limits import History, Limits, open_turn
 from notyet.core.matcher import fits
 from notyet.core.plan import HANDED_BACK, plan, select
@@ -277,7 +277,7 @@ def _unchanged_now(
     local = []
     for gate in gates:
         if gate.when == "changed":
-            is_remote = bool(event.workspace) or place_of(gate) is not None
+            is_remote = bool(event.workspace) or machine_of(gate) is not None
             known[gate.name] = Unchanged(because=_ELSEWHERE if is_remote else _UNKNOWN)
             local += [] if is_remote else [gate]
     wanted = _wanted(event, local)

@@ -78,10 +78,10 @@ def test_a_whole_event_is_answered_although_the_host_leaves_the_pipe_open(tmp_pa
 
 @pytest.mark.parametrize("text", ['{"a": {}', '{"a": {}}}', "x}", "[1, {}", "{" * 5000 + "}"])
 def test_what_only_looks_like_the_end_of_an_event_is_not_taken_for_it(text):
-    reading = hook_process._Reading()
-    reading.add(text.encode())
-    assert not reading._is_complete()
-    assert not reading._is_complete()
+    reader = hook_process._StdinReader()
+    reader.add(text.encode())
+    assert not reader._is_complete()
+    assert not reader._is_complete()
 
 
 def test_a_host_that_ignores_and_blocks_signals_is_answered_all_the_same(tmp_path):

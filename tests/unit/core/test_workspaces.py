@@ -3,7 +3,7 @@
 import pytest
 
 from notyet import Command, StartEvent, StopEvent, Task
-from notyet.core.gate import Function, Gate, place_of, where
+from notyet.core.gate import Function, Gate, machine_of, where
 from notyet.core.remote import Remote
 
 pytestmark = pytest.mark.rule("M1")
@@ -37,9 +37,9 @@ def test_a_folder_without_a_machine_is_one_of_this_machine():
 
 def test_a_gate_runs_where_its_command_does_and_a_function_here():
     there = Gate(name="g", check=Command(script="make", workspace="ssh://dev@box/srv/app"))
-    assert place_of(there) == BOX
-    assert place_of(Gate(name="g", check=Command(script="make")), BOX.url) == BOX
-    assert place_of(Gate(name="g", check=Function(print)), BOX.url) is None
+    assert machine_of(there) == BOX
+    assert machine_of(Gate(name="g", check=Command(script="make")), BOX.url) == BOX
+    assert machine_of(Gate(name="g", check=Function(print)), BOX.url) is None
 
 
 @pytest.mark.parametrize("make", [StopEvent, StartEvent, lambda **f: Task(id="t", prompt="p", **f)])

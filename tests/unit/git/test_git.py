@@ -13,7 +13,7 @@ from notyet.git import fingerprint as listing
 from notyet.git import fingerprint as one_look
 from notyet.git import run as git_runs
 from notyet.git import run as unknown
-from notyet.git.fingerprint import Fingerprinting, Scope, fingerprint, fingerprints
+from notyet.git.fingerprint import FileSet, Fingerprinting, fingerprint, fingerprints
 from process_table import children
 from tree_changes import configured, edit
 
@@ -58,9 +58,9 @@ def test_one_look_is_two_git_processes(git_project, runs):
 
 
 def test_the_same_scope_is_looked_at_once(git_project, runs):
-    scopes = [Scope(git_project)] * 3 + [
-        Scope(git_project, ("a", "file.txt")),
-        Scope(git_project, ("file.txt", "a")),
+    scopes = [FileSet(git_project)] * 3 + [
+        FileSet(git_project, ("a", "file.txt")),
+        FileSet(git_project, ("file.txt", "a")),
     ]
     assert all(fingerprints(scopes))
     assert runs() == ["ls-files", "ls-files", "status", "status"]
@@ -92,15 +92,15 @@ def test_only_a_folder_in_which_git_knows_no_file_takes_one_more(git_project, ru
         (Path(git_project) / name / "file").touch()
     git(git_project, "add", "known")
     runs()
-    assert all(fingerprints([Scope(f"{git_project}/known"), Scope(git_project)]))
+    assert all(fingerprints([FileSet(f"{git_project}/known"), FileSet(git_project)]))
     assert runs() == ["ls-files", "status"]
-    assert all(fingerprints([Scope(f"{git_project}/new"), Scope(git_project)]))
+    assert all(fingerprints([FileSet(f"{git_project}/new"), FileSet(git_project)]))
     assert runs() == ["check-ignore", "ls-files", "status"]
 
 
 def test_more_scopes_than_run_at_once_are_all_told(git_project, monkeypatch):
     monkeypatch.setattr(git_runs, "_AT_ONCE", 2)
-    scopes = [Scope(git_project, (f"{number}", "file.txt")) for number in range(7)]
+    scopes = [FileSet(git_project, (f"{number}", "file.txt")) for number in range(7)]
     assert all(fingerprints(scopes))
 
 
@@ -144,7 +144,7 @@ def test_a_look_that_nobody_finishes_leaves_no_git_behind(git_project, tmp_path,
     ran = tmp_path / "ran"
     replace_git(f"touch {ran}; exec sleep 600")
     before = children()
-    looking = Fingerprinting([Scope(git_project)], 60.0)
+    looking = Fingerprinting([FileSet(git_project)], 60.0)
     while not ran.exists():
         time.sleep(0.01)
     looking.leave()
@@ -162,8 +162,8 @@ def test_a_git_that_waits_for_a_pipe_in_the_project_is_ended(git_project):
     (Path(git_project) / "d" / "new").touch()
     os.mkfifo(Path(git_project) / "d" / ".gitignore")
     reasons, before = {}, children()
-    assert fingerprints([Scope(git_project)], 1.0, reasons) == [""]
-    assert reasons == {Scope(git_project): unknown.SLOW}
+    assert fingerprints([FileSet(git_project)], 1.0, reasons) == [""]
+    assert reasons == {FileSet(git_project): unknown.SLOW}
     assert children() <= before
 
 
@@ -212,7 +212,7 @@ def test_no_descriptor_is_left_open(git_project, replace_git):
     fingerprint(git_project)
     before = os.listdir("/dev/fd")
     fingerprint(git_project)
-    fingerprints([Scope(git_project, ("nul\0",))])
+    fingerprints([FileSet(git_project, ("nul\0",))])
     replace_git("exec sleep 600")
     fingerprint(git_project, 0.2)
     assert len(os.listdir("/dev/fd")) == len(before)

@@ -10,7 +10,7 @@ from notyet import light
 from notyet.git import content
 from notyet.git import fingerprint as index
 from notyet.git import run as unknown
-from notyet.git.fingerprint import Scope, fingerprint, fingerprints
+from notyet.git.fingerprint import FileSet, fingerprint, fingerprints
 from tree_changes import SECOND_CHANGES, add, edit, overlook, second_id
 from tree_looks import dig, new_repository, plant
 
@@ -30,7 +30,7 @@ def test_nothing_that_git_was_told_hides_a_change(git_project, pair):
 
 @pytest.mark.parametrize("pair", SECOND_CHANGES, ids=second_id)
 def test_nor_with_paths(git_project, pair):
-    scope = [Scope(git_project, ("**",))]
+    scope = [FileSet(git_project, ("**",))]
     first, second = pair
     first(Path(git_project))
     before = fingerprints(scope)
@@ -158,8 +158,8 @@ def test_a_folder_inside_that_cannot_be_read_makes_the_files_unknown(git_project
     assert fingerprint(git_project) != ""
     dig(inner)
     reasons = {}
-    assert fingerprints([Scope(git_project)], reasons=reasons) == [""]
-    assert reasons == {Scope(git_project): unknown.UNREADABLE}
+    assert fingerprints([FileSet(git_project)], reasons=reasons) == [""]
+    assert reasons == {FileSet(git_project): unknown.UNREADABLE}
 
 
 @pytest.mark.parametrize("stages", [(0,), (1, 2)], ids=["whole", "in a conflict"])
@@ -168,10 +168,10 @@ def test_a_change_in_a_folder_that_the_index_calls_a_repository_shows(git_projec
     project = Path(git_project)
     plant(project, "d/src", *stages)
     (project / "d/src/deep").mkdir()
-    seen = [fingerprints([Scope(git_project, paths)])]
+    seen = [fingerprints([FileSet(git_project, paths)])]
     for name in ("a.txt", "new.txt", "deep/new.txt"):
         (project / "d/src" / name).write_text("changed")
-        seen.append(fingerprints([Scope(git_project, paths)]))
+        seen.append(fingerprints([FileSet(git_project, paths)]))
     assert [""] not in seen
     assert len({*map(str, seen)}) == 4
 
@@ -179,6 +179,6 @@ def test_a_change_in_a_folder_that_the_index_calls_a_repository_shows(git_projec
 @pytest.mark.parametrize("paths", [(), ("*.txt",)])
 def test_seen_from_inside_of_such_a_folder_the_files_are_unknown(git_project, paths):
     plant(Path(git_project), "src")
-    scope, reasons = Scope(f"{git_project}/src", paths), {}
+    scope, reasons = FileSet(f"{git_project}/src", paths), {}
     assert fingerprints([scope], reasons=reasons) == [""]
     assert reasons == {scope: unknown.REFUSED}

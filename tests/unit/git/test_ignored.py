@@ -7,14 +7,14 @@ import pytest
 
 from conftest import git
 from notyet.git import run as unknown
-from notyet.git.fingerprint import Scope, fingerprints
+from notyet.git.fingerprint import FileSet, fingerprints
 from tree_changes import add
 
 pytestmark = pytest.mark.rule("B6", "N1")
 
 
 def look(folder, *paths):
-    return fingerprints([Scope(str(folder), paths)])[0]
+    return fingerprints([FileSet(str(folder), paths)])[0]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_a_folder_that_the_repository_around_it_ignores_is_unknown(git_project, 
 
 def test_why_it_is_unknown_is_told(git_project, below):
     ignore(git_project, "*")
-    scopes = [Scope(str(below)), Scope(git_project), Scope(str(below), ("**",))]
+    scopes = [FileSet(str(below)), FileSet(git_project), FileSet(str(below), ("**",))]
     reasons = {}
     assert [bool(seen) for seen in fingerprints(scopes, 20, reasons)] == [False, True, False]
     assert reasons == dict.fromkeys((scopes[0], scopes[2]), unknown.IGNORED)

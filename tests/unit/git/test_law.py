@@ -10,7 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from conftest import git
-from notyet.git.fingerprint import Scope, fingerprints
+from notyet.git.fingerprint import FileSet, fingerprints
 
 pytestmark = pytest.mark.rule("N1")
 
@@ -106,7 +106,7 @@ def check_law(look, taken):
         git(project, "init", "--quiet")
         git(project, "add", ".")
         git(project, "commit", "--quiet", "-m", "one")
-        scopes = [Scope(str(project)), Scope(str(project), ("in",))]
+        scopes = [FileSet(str(project)), FileSet(str(project), ("in",))]
         seen = []
         for step in (None, *taken):
             if step is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from notyet.git.fingerprint import Scope, fingerprint, fingerprints
+from notyet.git.fingerprint import FileSet, fingerprint, fingerprints
 from notyet.git.repository import repository_of
 from tree_changes import add, edit
 
@@ -105,7 +105,7 @@ def test_what_looks_like_a_repository_in_a_folder_is_not_taken_for_one(git_proje
     git(git_project, f"--git-dir={folder}", "add", "--intent-to-add", "file.txt")
     ran.unlink(missing_ok=True)
     assert fingerprint(str(folder / below)) == ""
-    assert fingerprints([Scope(str(folder / below), ("**",))]) == [""]
+    assert fingerprints([FileSet(str(folder / below), ("**",))]) == [""]
     assert not ran.exists()
 
 

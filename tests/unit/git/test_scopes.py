@@ -8,7 +8,7 @@ import pytest
 from conftest import git
 from notyet.git import content as workspace_content
 from notyet.git import run as unknown
-from notyet.git.fingerprint import Scope, fingerprints
+from notyet.git.fingerprint import FileSet, fingerprints
 from notyet.git.repository import repository_of
 from tree_changes import CHANGES, OF_HEAD_ALONE, edit
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.rule("N1")
 
 
 def look(folder, *paths):
-    return fingerprints([Scope(str(folder), paths)])[0]
+    return fingerprints([FileSet(str(folder), paths)])[0]
 
 
 @pytest.fixture
@@ -89,14 +89,18 @@ def test_what_the_environment_says_about_globs_does_not_matter(project, monkeypa
 
 @pytest.mark.parametrize("path", ["../../elsewhere", "/no/such/place", "nul\0byte", "\ud800"])
 def test_a_path_that_leads_out_makes_its_scope_unknown_and_no_other(project, path):
-    scopes = [Scope(str(project)), Scope(str(project), (path,)), Scope(str(project), ("other",))]
+    scopes = [
+        FileSet(str(project)),
+        FileSet(str(project), (path,)),
+        FileSet(str(project), ("other",)),
+    ]
     assert [bool(seen) for seen in fingerprints(scopes)] == [True, False, True]
 
 
 def why(folder, *paths):
     reasons = {}
-    assert fingerprints([Scope(str(folder), paths)], reasons=reasons) == [""]
-    return reasons[Scope(str(folder), paths)]
+    assert fingerprints([FileSet(str(folder), paths)], reasons=reasons) == [""]
+    return reasons[FileSet(str(folder), paths)]
 
 
 @pytest.mark.parametrize("paths", [("srcs/**",), ("{file,other}.txt",), ("!other",), ("OTHER/**",)])
@@ -128,7 +132,7 @@ def test_what_a_scope_shows_does_not_depend_on_the_others(project, monkeypatch):
     monkeypatch.setattr(workspace_content, "MOST_BYTES", 10)
     (project / "big.txt").write_text("x" * 9)
     (project / "other" / "big.txt").write_text("x" * 9)
-    narrow, whole = Scope(str(project), ("other",)), Scope(str(project))
+    narrow, whole = FileSet(str(project), ("other",)), FileSet(str(project))
     together = fingerprints([whole, narrow])
     assert together == [*fingerprints([whole]), *fingerprints([narrow])]
     assert together == fingerprints([narrow, whole])[::-1]

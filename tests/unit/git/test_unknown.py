@@ -6,16 +6,16 @@ import pytest
 
 from conftest import git
 from notyet.git import run as unknown
-from notyet.git.fingerprint import Scope, fingerprints
+from notyet.git.fingerprint import FileSet, fingerprints
 
 pytestmark = pytest.mark.rule("N1")
 
 
 def why(folder, patience=20.0):
     reasons = {}
-    assert fingerprints([Scope(str(folder))], patience, reasons) == [""]
-    assert [*reasons] == [Scope(str(folder))]
-    return reasons[Scope(str(folder))]
+    assert fingerprints([FileSet(str(folder))], patience, reasons) == [""]
+    assert [*reasons] == [FileSet(str(folder))]
+    return reasons[FileSet(str(folder))]
 
 
 def test_that_there_is_no_repository(tmp_path):
@@ -52,5 +52,5 @@ def test_that_what_git_keeps_is_odd(tmp_path):
 
 def test_what_is_known_has_no_reason(git_project):
     reasons = {}
-    assert all(fingerprints([Scope(git_project)], reasons=reasons))
+    assert all(fingerprints([FileSet(git_project)], reasons=reasons))
     assert reasons == {}

@@ -10,7 +10,7 @@ import pytest
 from commands import ENVIRON, program, python, run, script
 from notyet import light
 from notyet.run.command_runner import run_together
-from notyet.run.spawn import Job, pipe, start_problem
+from notyet.run.spawn import Job, pipe, start_failure
 
 pytestmark = pytest.mark.rule("E7")
 
@@ -224,7 +224,7 @@ print(ended.problem)
     ],
 )
 def test_every_refusal_of_the_system_has_its_sentence(number, words):
-    assert words in start_problem(OSError(number, os.strerror(number)), ("x",))
+    assert words in start_failure(OSError(number, os.strerror(number)), ("x",))
 
 
 def test_a_group_of_its_own_is_enough_where_there_are_no_sessions_to_start(

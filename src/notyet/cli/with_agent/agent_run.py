@@ -18,7 +18,7 @@ from notyet.cli.with_agent.screen import Screen
 from notyet.config.load import Setup, load, retention
 from notyet.config.off import switched_off
 from notyet.core.event import StopEvent, Usage
-from notyet.core.gate import place_of
+from notyet.core.gate import machine_of
 from notyet.core.limits import History, limit_in_force
 from notyet.core.plan import select
 from notyet.core.record import as_dict, replace
@@ -308,5 +308,5 @@ class With:
 
 def _name(gate: Gate) -> str:
     """Return a gate's name, and its machine if that is another one."""
-    place = place_of(gate)
+    place = machine_of(gate)
     return f"{gate.name} on {place.destination}" if place else gate.name
