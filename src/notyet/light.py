@@ -299,7 +299,7 @@ def dumps(value: Any) -> str:
     try:
         return "".join(_encoder()(value, 0))
     except RecursionError:
-        raise ValueError("it is nested too deeply, or holds itself") from None
+        raise ValueError("it is nested too deeply, or contains itself") from None
     except TypeError as error:
         raise ValueError(str(error)) from None
 

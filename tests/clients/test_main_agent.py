@@ -92,7 +92,7 @@ def test_a_gate_that_always_blocks_gives_up_and_the_final_answer_is_delivered(cl
     assert client.outcomes() == ["blocked", "blocked", "blocked", "capped"]
     assert [stop.count for stop in client.stops()] == [1, 2, 3, 3]
     assert "the last" in client.WIRE.prompts(ran.model.asked()[3].news)[0]
-    assert client.tells_user(ran, "NOT PASSED: never still blocks; 3 of 3 send-backs used")
+    assert client.tells_user(ran, "NOT PASSED: never still failing; 3 of 3 send-backs used")
 
 
 @pytest.mark.rule("B1")

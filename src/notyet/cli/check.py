@@ -120,7 +120,7 @@ def _rehearse(args: argparse.Namespace, cwd: str) -> Rehearsal:
 
 def _unknown(done: Rehearsal) -> str:
     names = [gate.name for gate in done.setup.gates]
-    there = f"there is {listed(names)}" if names else "no gates are in force here"
+    there = f"choose one of {listed(names)}" if names else "no gates are in force here"
     hint = did_you_mean(done.unknown[0], names) or there
     said = f"there is no gate {done.unknown[0]!r}; {hint}"
     # It may be in a file, or in a part of one, that is not in force.

@@ -23,7 +23,9 @@ EXAMPLES = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options, for `--help` only: the hook reads its own command line."""
-    parser.add_argument("--host", choices=HOSTS, help="who calls; else the payload tells")
+    parser.add_argument(
+        "--host", choices=HOSTS, help="the calling host; default: detected from the payload"
+    )
     parser.add_argument("--config", metavar="FILE", help="a notyet.toml to use instead of others")
     parser.add_argument("--timeout", metavar="S", help="seconds the host waits for an answer")
     parser.add_argument("--event", metavar="NAME", help="what the payload is about: Stop, ...")

@@ -130,9 +130,9 @@ def _json_error(error: json.JSONDecodeError, text: str) -> BadSyntax:
         message, hint = "JSON has no comments", "remove the comment"
     elif comma and comma.start() <= at < comma.end():
         at = comma.start()
-        message, hint = f'a comma stands before "{comma[0][-1]}"', "remove the last comma"
+        message, hint = f'trailing comma before "{comma[0][-1]}"', "remove the last comma"
     elif text.startswith("'", at):
-        hint = "strings stand in double quotes"
+        hint = "write strings in double quotes"
     return BadSyntax(f"invalid JSON: {message}", *Lines(text).position(at), hint)
 
 

@@ -171,7 +171,7 @@ class RemoteTree:
         self._files: dict[str, _Found] = {}
         self._folders: dict[str, str] = {}
         self._hosts: set[str] = set()
-        self.problem = f"{self._place.destination} was not asked"
+        self.problem = f"{self._place.destination} was not contacted"
         if patience > 0:
             self.look_for(hosts)
 
@@ -253,7 +253,7 @@ def _fetch(place: Remote, names: tuple[str, ...], wait: float) -> list[bytes]:
         why = _NO_FOLDER.get(kind, _NO_FOLDER["gone"])
         raise _Unreachable(f"{visible(place.path)} {why} on {place.destination}")
     if not parts or parts[-1].strip() != b"end" or done.left_out:
-        raise _Unreachable(f"{place.destination} answered something else than was asked")
+        raise _Unreachable(f"{place.destination} sent an unexpected answer")
     return parts
 
 

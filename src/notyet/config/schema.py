@@ -51,7 +51,7 @@ class Kind(Glob):
     def parse(self, value: str) -> str:
         if value in _WHOM:
             hint = 'write for = "main", "subagents" or "all", without a list'
-            raise ShapeError(f"is {said(value)}, but a list holds kinds of subagents", hint)
+            raise ShapeError(f"is {said(value)}, but a list names kinds of subagents", hint)
         return super().parse(value)
 
 
@@ -142,7 +142,7 @@ GATE = Table(
             Text(blank=True, most=2000),
             default="",
             also=("message",),
-            doc="What the agent is told when it is sent back, besides the output.",
+            doc="A message for the agent when it is sent back, besides the output.",
         ),
         "if_broken": Field(
             Choice(("allow", "block")),
@@ -239,7 +239,7 @@ LIMITS = Table(
 START = Table(
     fields={
         "tell": Field(
-            Flag(), default=False, doc="Whether an agent is told at its start which gates will run."
+            Flag(), default=False, doc="Whether to list the gates for an agent when it starts."
         )
     }
 )

@@ -162,7 +162,7 @@ class FileGlob(PathBelow):
         elif "\\" in clean:
             why, hint = "folders are separated by /", _meant(clean.replace("\\", "/"))
         elif any("**" in part and part != "**" for part in clean.split("/")):
-            why, hint = "** stands alone between slashes", 'write it like "src/**/*.py"'
+            why, hint = "** must stand alone between slashes", 'write it like "src/**/*.py"'
         else:
             return clean
         raise ShapeError(f"is {said(value)}, but {why}", hint)

@@ -91,9 +91,9 @@ class StopEvent(Record, kw_only=True):
             raise ValueError(f"ending is one of {', '.join(ENDINGS)}, not {self.ending!r}")
         check_types(self)
         if not all(isinstance(tool, str) for tool in self.tools_used):
-            raise TypeError("tools_used holds str only")
+            raise TypeError("tools_used must contain only str")
         if not all(isinstance(task, BackgroundTask) for task in self.background_tasks):
-            raise TypeError("background_tasks holds BackgroundTask only")
+            raise TypeError("background_tasks must contain only BackgroundTask")
         if self.usage is not None and not isinstance(self.usage, Usage):
             raise TypeError(f"usage is a Usage or None, not {type(self.usage).__name__}")
         if self.workspace:

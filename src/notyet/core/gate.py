@@ -228,7 +228,7 @@ def why_not(gate: Gate, event: StopEvent) -> str:
     if event.scope not in match.events:
         return f"it is not for {'subagents' if event.scope == 'subagent' else 'the main agent'}"
     if event.ending not in match.endings:
-        return f"it is not for an ending by {event.ending}"
+        return f"it does not apply when a turn ends as {event.ending!r}"
     if event.scope == "subagent" and (match.agents != EVERY_AGENT or match.never):
         excluded = fits("glob", match.never, event)
         if excluded:

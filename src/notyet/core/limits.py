@@ -121,7 +121,7 @@ def within_limit(history: History, decision: Decision, ceiling: int) -> Decision
         decision = replace(decision, count=history.blocks + (not full))
     if not full:
         return decision
-    why = f"{decision.why} still blocks; other stops at the same time used the last send-back"
+    why = f"{decision.why} still failing; other stops at the same time used the last send-back"
     return replace(decision, verdict=Allow(), outcome="capped", why=why, repeat_key="")
 
 

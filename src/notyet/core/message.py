@@ -43,7 +43,7 @@ _WAY_OUT = (
     "with BLOCKED: and say what you need."
 )
 _LAST = (
-    "This is the last send-back: after your next stop you may finish, and your user is told "
+    "This is the last send-back: after your next stop you may finish, and your user sees "
     "what still fails."
 )
 _SAME = "It is the same failure as last time, and no file has changed since."

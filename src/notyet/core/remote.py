@@ -52,7 +52,7 @@ def remote_from(text: str) -> Remote:
     authority, slash, path = text.removeprefix(SCHEME).partition("/")
     user, at, place = authority.rpartition("@")
     if ":" in user:
-        raise ValueError("a workspace holds no password; use a key, or an agent that has it")
+        raise ValueError("a workspace must not contain a password; use a key or an SSH agent")
     if at and not _is_word(user):
         raise ValueError(f"the user of a workspace is a name, not {user!r}; {_EXAMPLE}")
     host, port = _host_and_port(place)

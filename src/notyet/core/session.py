@@ -41,7 +41,7 @@ class Turn(Record, kw_only=True):
         if not isinstance(self.usage, Usage):
             raise TypeError(f"usage is a Usage, not {type(self.usage).__name__}")
         if not all(isinstance(tool, str) for tool in self.tools):
-            raise TypeError("tools holds names only")
+            raise TypeError("tools must contain only names")
         if not -_INFINITE < self.duration_ms < _INFINITE:
             raise ValueError(f"duration_ms is a number of milliseconds, not {self.duration_ms}")
 

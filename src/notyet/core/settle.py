@@ -165,7 +165,7 @@ def _verdict(
         return _ALLOW, *_outcome_of_allow(plan, tally)
     names = listed([gate.name for gate, _ in tally.blocks])
     if plan.at_limit:
-        return _ALLOW, "capped", f"{names} still blocks; {_used(plan)}"
+        return _ALLOW, "capped", f"{names} still failing; {_used(plan)}"
     repeats = _repeats(plan, repeat_key)
     if repeat_key and repeats >= plan.limits.stuck_after:
         return _ALLOW, "stuck", f"{names} failed {repeats} times with no file changed"

@@ -109,7 +109,7 @@ class Engine:
             observer = Observer(name, handler)
         except ValueError:
             known = ", ".join((*openclaw.DECIDING, *OBSERVED, *STARTING))
-            raise ValueError(f"no event is called {name!r}; there is {known}") from None
+            raise ValueError(f"unknown event {name!r}; choose one of {known}") from None
         self._add_observer(observer)
 
     async def decide(
@@ -190,7 +190,7 @@ class Engine:
         progress: Progress | None,
     ) -> Steps[Decision]:
         if asked not in {"needed", "all"}:
-            raise ValueError(f"asked is 'needed' or 'all', not {asked!r}")
+            raise ValueError(f"asked must be 'needed' or 'all', not {asked!r}")
         gates = self._gates_for(event)
         if gates is None:
             return skipped("inside", _INSIDE)

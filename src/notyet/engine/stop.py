@@ -306,7 +306,7 @@ def _begin(stop: Stop) -> Steps[Begun | Decision]:
         except LedgerError as error:
             return skipped("ledger", f"{error} (no gate ran)")
         if answer is None and monotonic() >= ends:
-            answer = skipped("duplicate", "an equal stop is still being checked")
+            answer = skipped("duplicate", "the same stop is still being checked")
         if answer is not None:
             stop.is_repeat = True
             return answer

@@ -26,7 +26,7 @@ ODD = "there are names or files that cannot be read"
 OUTSIDE = "it is not in a git repository"
 REFUSED = "git refuses this repository"
 SLOW = "it took too long"
-TOO_MUCH = "there is too much to look at"
+TOO_MUCH = "the files are too many or too large"
 UNREADABLE = "a folder cannot be read"
 
 

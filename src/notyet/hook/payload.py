@@ -63,7 +63,7 @@ class Options:
             if value in HOSTS:
                 self.host = value
             else:
-                self.warnings.append(f"unknown host {value!r}; there is {', '.join(HOSTS)}")
+                self.warnings.append(f"unknown host {value!r}; choose one of {', '.join(HOSTS)}")
         else:
             try:
                 self.timeout = float(value)
@@ -142,7 +142,9 @@ def _decoded(content: bytes, said: list[str]) -> str:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        said.append(f"the payload is not UTF-8 at byte {error.start}; read as well as can be")
+        said.append(
+            f"the payload is not UTF-8 at byte {error.start}; undecodable bytes were replaced"
+        )
         text = content.decode("utf-8", "replace")
     if text.startswith("\ufeff"):
         said.append("the payload starts with a byte order mark, which was ignored")

@@ -30,7 +30,7 @@ def answer_start(hook: Hook, event: StartEvent) -> Reply:
         try:
             _remember_files(event, setup, min(_LOOK, hook.time_left() / 3))
         except LedgerError as error:  # then its gates run once more, that is all
-            hook.said.append(f"{error} (with which files the agent begins was not remembered)")
+            hook.said.append(f"{error} (the files at the start were not recorded)")
     if setup.start_tell and setup.workspace:  # the gates may be in files on that machine
         setup = hook.load(event, _LOOK)
     if not setup.start_tell:

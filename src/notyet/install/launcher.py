@@ -209,7 +209,7 @@ def launched_start(usual: Start, folder: str, python: str) -> Start:
     if not folder:
         why = "there is no home folder to keep the launcher in; set HOME, or XDG_DATA_HOME"
     elif not why and not is_notyets_hook(f"{line} hook"):  # we would not recognise it
-        why = f"{python or 'this Python'} is no usual name of a Python"
+        why = f"{python or 'this Python'} is not a usual name for a Python"
     elif not why:
         why = _unwritable(folder)
     if why:
@@ -235,7 +235,7 @@ def _unwritable(folder: str) -> str:
     while place != "/" and not os.path.lexists(place):
         place = os.path.dirname(place)
     if not os.path.isdir(place):
-        return f"{place} is no folder"
+        return f"{place} is not a folder"
     return "" if os.access(place, os.W_OK | os.X_OK) else f"{place} cannot be written"
 
 

@@ -188,7 +188,7 @@ class Settings:
         variable = self.host.home_variable
         if variable and environ.get(variable):
             return (
-                f"{variable} is no absolute path, so it depends on where a host is started; "
+                f"{variable} is not an absolute path, so it depends on where a host is started; "
                 "make it one"
             )
         return f"there is no home folder; set HOME{f', or {variable}' if variable else ''}"
@@ -402,7 +402,7 @@ def read_settings(text: str, place: Place) -> Document:
     except BadSyntax as error:
         raise CannotInstall(mistake_of(place, error)) from None
     if not isinstance(document.value, dict):
-        message = f"a table should stand here, not {type(document.value).__name__}"
+        message = f"expected a table, not {type(document.value).__name__}"
         raise place.refusal(message, (1, 1))
     return document
 

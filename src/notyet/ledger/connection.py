@@ -93,7 +93,7 @@ def fault(path: str, error: Exception, patience: float) -> LedgerError:
     from notyet.ledger.repair import is_read_only
 
     if is_busy(error):
-        return LedgerBusy(path, f"other processes held it for over {patience:.2g} s")
+        return LedgerBusy(path, f"other processes locked it for over {patience:.2g} s")
     if isinstance(error, sqlite3_module.Error | OSError):
         why = "it is on a read-only file system" if is_read_only(path) else error
         return LedgerError(path, f"{why}; {_CANNOT_WRITE}")

@@ -97,7 +97,7 @@ class MemoryLedger:
         with self._changed:
             stop = self._asking.pop(begun.stop, None)
             if stop is None:
-                raise LedgerError("in memory", f"stop {begun.stop} is not being asked")
+                raise LedgerError("in memory", f"stop {begun.stop} is not being checked")
             history = self._histories.get(stop.agent, begun.history)
             decision = within_limit(history, decision, ceiling)
             self._decide(begun.stop, stop, decision)

@@ -258,7 +258,7 @@ def _check_parent(db: sqlite3.Connection, task: Task, max_depth: int, max_childr
         raise Refused(f"the parent task {task.parent} has ended; its result could not be delivered")
     if parent.run.state == "gating" and not task.internal:  # a gate's own reviewer may begin
         raise Refused(
-            f"the parent task {task.parent} is about to stop: its gates are being asked; "
+            f"the parent task {task.parent} is about to stop: its gates are running; "
             "start the subagent when it is at work again"
         )
     if task.depth > max_depth:

@@ -44,7 +44,7 @@ _PREAMBLE = 4096  # bytes before the first record, which are only read to explai
 # Variables that ssh may need to run a session, also one for which it makes its own connection.
 _NEEDED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "SSH_AUTH_SOCK", "KRB5CCNAME")
 _NO_FOLDER = (
-    "there is no private folder for a connection; let XDG_RUNTIME_DIR or HOME be a folder with a "
+    "there is no private folder for a connection; set XDG_RUNTIME_DIR or HOME to a folder with a "
     "short path that only this user can write to"
 )
 # Why a command did not start, by the script's word; the same texts as for commands here.

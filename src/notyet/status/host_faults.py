@@ -156,7 +156,7 @@ def _changed(facts: HostFacts, entry: Registration) -> Iterator[Fault]:
     is_known_event = entry.event in (*host.stops, *host.starts, *host.failures)
     is_timeout = "timeout" not in handler or (entry.timeout is not None and entry.timeout > 0)
     differences = {
-        f"is under `{visible(entry.event)}`, which is no event of a stop": not is_known_event,
+        f"is under `{visible(entry.event)}`, which is not a stop event": not is_known_event,
         f"has type {handler.get('type')!r}": handler.get("type") != "command",
         "has an `if`": bool(handler.get("if")),
         "is `async`, so the host does not wait for it": bool(handler.get("async")),

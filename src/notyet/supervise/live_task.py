@@ -85,7 +85,7 @@ class LiveTask:
         try:
             json.dumps(ref, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
-            self._context.warn(f"the ref of a session is no JSON, and is not kept: {error}")
+            self._context.warn(f"the ref of a session is not JSON and was not stored: {error}")
             return None
         return (ref, self.session_id) if isinstance(ref, dict) else None
 

@@ -47,7 +47,7 @@ _UNKNOWN = "its supervisor died while sending a prompt; whether it arrived canno
 _NO_SESSION = "its session cannot be reopened"
 _LEFT_IN = {
     "running": _LOST,
-    "settling": "its supervisor died before the gates were asked",
+    "settling": "its supervisor died before the gates ran",
     "gating": "its supervisor died before the gates had answered",
     "steering": "its supervisor died before the agent was sent back",
 }
@@ -233,7 +233,7 @@ class TaskLoop:
         sending = self._live.sending
         error = f"no end after {seen.task.timeout:g} s"
         if not await self._live.abort():
-            error += ", and it did not stop when it was told to"
+            error += ", and it did not stop when aborted"
         turn = returned(sending) or Turn(text="", turns=0)
         await self._finish(seen, replace(turn, stop_reason="error", error=error), "timeout")
 
@@ -330,10 +330,10 @@ class TaskLoop:
                 await self._store(ledger.give_up, begun)
         error = deciding.exception()
         if error is not None:  # our own failure never blocks
-            why = f"the gates could not be asked: {type(error).__name__}: {error}"
+            why = f"the gates could not run: {type(error).__name__}: {error}"
             return Decision(verdict=Allow(), outcome="failed_open", why=why, warnings=(why,))
         if begun.repeats:  # a repetition of a stop that is being decided elsewhere is not counted
-            return uncounted(deciding.result(), "an equal stop is being asked")
+            return uncounted(deciding.result(), "the same stop is still being checked")
         return deciding.result()
 
     async def _record(

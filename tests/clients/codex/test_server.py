@@ -37,7 +37,7 @@ def test_codex_takes_every_answer_of_a_turn(codex):
 
 
 LET_GO = {
-    "capped": ("1", "Again.", "NOT PASSED: never still blocks; 1 of 1 send-backs used"),
+    "capped": ("1", "Again.", "NOT PASSED: never still failing; 1 of 1 send-backs used"),
     "stuck": ("3", "Again.", "never failed 2 times with no file changed"),
     "handed_back": ("3", "BLOCKED: no key.", "NOT PASSED: the agent says it needs you"),
 }

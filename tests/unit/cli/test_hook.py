@@ -214,7 +214,7 @@ def test_an_observer_is_told_also_where_no_gate_applies(tmp_path):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--host", "nobody"], "unknown host 'nobody'; there is claude, codex"),
+        (["--host", "nobody"], "unknown host 'nobody'; choose one of claude, codex"),
         (["--timeout", "soon"], "--timeout is a number of seconds, not 'soon'"),
         (["--timeout=0"], "--timeout is a number of seconds, not '0'"),
         (["--config"], "--config needs a value"),

@@ -84,7 +84,7 @@ def test_a_start_that_cannot_be_remembered_is_a_start_with_a_line_on_stderr(proj
     os.makedirs(ledger_path())
     done = run_hook(start(project))
     assert (done.returncode, done.stdout.strip()) == (0, b"")
-    assert b"with which files the agent begins was not remembered" in done.stderr
+    assert b"the files at the start were not recorded" in done.stderr
     assert done.stderr.count(b"\n") <= 1
 
 

@@ -33,7 +33,7 @@ def test_escape_or_ctrl_c_interrupts_the_agent_and_asks_no_gate(tmp_path, key):
         before = termios.tcgetattr(terminal.fd)
         agent = agent_pid(folder)
         terminal.press(key)
-        terminal.expect("interrupting the agent; once more kills it")
+        terminal.expect("interrupting the agent; press again to kill it")
         assert terminal.wait() == 130
         assert "\x1b[" in terminal.seen  # in colour
         assert "gates     asking" not in terminal.seen

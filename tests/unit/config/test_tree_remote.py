@@ -134,8 +134,8 @@ def test_a_login_shell_of_any_kind_with_a_banner_is_looked_through(new_box, tmp_
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ("echo no", "answered something else than was asked"),
-        ("echo $5 end", "answered something else than was asked"),
+        ("echo no", "sent an unexpected answer"),
+        ("echo $5 end", "sent an unexpected answer"),
         ("exit 7", "exit code 7"),
         ("printf '\\033[31mred\\n' >&2; exit 1", ": red"),
     ],

@@ -96,7 +96,9 @@ def test_no_gate_can_ask_for_an_ending_by_people(ending):
 @pytest.mark.rule("C2")
 @pytest.mark.parametrize("ending", ["error", "timeout"])
 def test_a_native_gate_is_asked_after_other_endings_only_if_it_says_so(ending):
-    assert why_not(gate(), stop(ending=ending)) == f"it is not for an ending by {ending}"
+    assert (
+        why_not(gate(), stop(ending=ending)) == f"it does not apply when a turn ends as {ending!r}"
+    )
     wants = gate(match=Match(endings=("done", ending)))
     assert why_not(wants, stop(ending=ending)) == ""
 

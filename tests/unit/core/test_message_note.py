@@ -65,10 +65,10 @@ def decided(outcome, why="", *reports, **fields):
             "notyet: NOT CHECKED: no session_id",
         ),
         (
-            decided("capped", "tests still blocks", BROKEN),
-            "notyet: NOT PASSED: tests still blocks; broken: g",
+            decided("capped", "tests still failing", BROKEN),
+            "notyet: NOT PASSED: tests still failing; broken: g",
         ),
-        (decided("capped", "tests still blocks"), "notyet: NOT PASSED: tests still blocks"),
+        (decided("capped", "tests still failing"), "notyet: NOT PASSED: tests still failing"),
         (decided("stuck", "no file changed"), "notyet: NOT PASSED: no file changed"),
         (decided("handed_back"), "notyet: NOT PASSED: the agent says it needs you"),
         (

@@ -127,7 +127,7 @@ def test_at_the_limit_a_failing_gate_is_capped_and_a_passing_one_passed():
     full = History(turn=1, blocks=3)
     capped = settled({"a": Block("x")}, history=full)
     assert (capped.verdict, capped.outcome, capped.count) == (Allow(), "capped", 3)
-    assert capped.why == "a still blocks; 3 of 3 send-backs used (max_blocks)"
+    assert capped.why == "a still failing; 3 of 3 send-backs used (max_blocks)"
     assert settled({"a": Allow()}, history=full).outcome == "passed"
 
 

@@ -107,7 +107,7 @@ def test_how_a_turn_ended_says_how_its_run_did(stop_reason, ending):
         ({"tool_calls": None}, "tool_calls is a whole number, not NoneType"),
         ({"duration_ms": "1"}, "duration_ms is a number, not str"),
         ({"tools": "bash"}, "tools is a tuple, not str"),
-        ({"tools": (1,)}, "tools holds names only"),
+        ({"tools": (1,)}, "tools must contain only names"),
         ({"usage": {}}, "usage is a Usage, not dict"),
     ],
 )
@@ -123,5 +123,5 @@ def test_the_duration_of_a_turn_is_a_number_that_can_be_kept(number):
 
 
 def test_blocks_have_no_part_in_a_stop_reason():
-    decision = Decision(verdict=Block("more"), outcome="capped", why="tests still blocks")
-    assert concluded(decision=decision).stop_reason == "tests still blocks"
+    decision = Decision(verdict=Block("more"), outcome="capped", why="tests still failing")
+    assert concluded(decision=decision).stop_reason == "tests still failing"

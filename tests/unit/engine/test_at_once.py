@@ -139,7 +139,7 @@ def test_a_loop_is_not_frozen_by_waiting_for_itself(caplog):
 
     first, second = asyncio.run(main())
     assert (first.outcome, second.outcome, second.why) == ("blocked", "skipped", "duplicate")
-    assert "an equal stop is still being checked" in caplog.text
+    assert "the same stop is still being checked" in caplog.text
 
 
 @pytest.mark.rule("B1")

@@ -186,7 +186,7 @@ def test_any_other_answer_is_a_problem(returned):
 
 
 def test_only_known_events_can_be_handled():
-    with pytest.raises(ValueError, match="no event is called 'subagent_stoping'; there is sub"):
+    with pytest.raises(ValueError, match="unknown event 'subagent_stoping'; choose one of sub"):
         Engine().on("subagent_stoping", lambda e, c: None)
 
 

@@ -349,7 +349,7 @@ def test_whoever_asks_for_all_is_told_by_all_and_can_have_it_remembered(place):
     place.ledger.remember(decision.reports)
     assert statuses(place.engine().decide_sync(event)) == {"g": "remembered"}
     assert statuses(asyncio.run(place.engine().decide(event))) == {"g": "remembered"}
-    with pytest.raises(ValueError, match="asked is 'needed' or 'all'"):
+    with pytest.raises(ValueError, match="asked must be 'needed' or 'all'"):
         place.engine().decide_sync(event, asked="some")
 
 

@@ -81,7 +81,7 @@ def test_without_a_home_there_is_no_place_for_the_user(host, tmp_path):
     ("host", "variable"), [(CLAUDE, "CLAUDE_CONFIG_DIR"), (CODEX, "CODEX_HOME")]
 )
 def test_a_relative_folder_of_the_user_is_refused(host, variable, tmp_path):
-    with pytest.raises(CannotInstall, match=f"^{variable} is no absolute path"):
+    with pytest.raises(CannotInstall, match=f"^{variable} is not an absolute path"):
         host.target("user", str(tmp_path), {"HOME": str(tmp_path), variable: "here"})
 
 

@@ -118,9 +118,9 @@ def test_the_line_runs_its_launcher_in_every_shell_and_never_ends_with_2_without
     ("folder", "python", "why"),
     [
         ("", "/p/python", "there is no home folder to keep the launcher in"),
-        ("/data/notyet", "/p/pixie", "/p/pixie is no usual name of a Python"),
-        ("/data/notyet", "", "this Python is no usual name of a Python"),
-        ("/dev/null/notyet", "/p/python", "/dev/null is no folder"),
+        ("/data/notyet", "/p/pixie", "/p/pixie is not a usual name for a Python"),
+        ("/data/notyet", "", "this Python is not a usual name for a Python"),
+        ("/dev/null/notyet", "/p/python", "/dev/null is not a folder"),
         ("/da\udcffta/notyet", "/p/python", "is not UTF-8"),
     ],
 )

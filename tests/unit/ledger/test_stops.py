@@ -197,7 +197,7 @@ def test_a_call_can_be_given_less_patience_than_the_ledger_has(ledger):
     )
     started = time.monotonic()
     for call in calls:
-        with pytest.raises(LedgerBusy, match=r"held it for over 0\.05 s"):
+        with pytest.raises(LedgerBusy, match=r"locked it for over 0\.05 s"):
             call()
     assert time.monotonic() - started < 30
     other.close()

@@ -51,7 +51,7 @@ def test_a_file_that_other_processes_keep_locked(tmp_path):
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     decision = checked(path, patience=0.2)
-    assert_allowed(decision, str(path), "other processes held it for over 0.2 s")
+    assert_allowed(decision, str(path), "other processes locked it for over 0.2 s")
     with pytest.raises(LedgerBusy):
         Ledger(path, patience=0.05).begin(stop())
     holder.execute("ROLLBACK")

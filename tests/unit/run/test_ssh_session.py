@@ -117,7 +117,7 @@ def test_without_a_folder_for_connections_it_is_said_what_to_do(box, monkeypatch
     monkeypatch.setattr("notyet.run.ssh_connection.control_folder", lambda _environ: "")
     here, elsewhere = run_together([script("exit 3"), there(box, "exit 4")])
     assert here.code == 3
-    assert "let XDG_RUNTIME_DIR or HOME be a folder" in elsewhere.problem
+    assert "set XDG_RUNTIME_DIR or HOME to a folder" in elsewhere.problem
 
 
 def test_a_machine_is_named_as_a_person_would_connect_to_it(box):

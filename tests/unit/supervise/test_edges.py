@@ -35,7 +35,7 @@ def test_a_fault_of_the_engine_lets_the_agent_go_and_is_said(world):
     world.engine.decide = faulty
     result = world.ran(Agent("done"))
     assert (result.outcome, result.text) == ("failed_open", "done")
-    assert "the gates could not be asked: RuntimeError: a fault of ours" in world.warnings
+    assert "the gates could not run: RuntimeError: a fault of ours" in world.warnings
 
 
 def test_the_whole_output_of_a_check_is_kept_beside_the_ledger(tmp_path):

@@ -76,7 +76,7 @@ def test_an_agent_that_never_returns_is_timed_out_whatever_its_abort_does(tmp_pa
         agent = Stubborn(Agent.WAIT)
         result = world.spawned(agent, timeout=0.05)
     assert result.ending == "timeout"
-    assert result.error == "no end after 0.05 s, and it did not stop when it was told to"
+    assert result.error == "no end after 0.05 s, and it did not stop when aborted"
     assert agent.aborts == 1
 
 

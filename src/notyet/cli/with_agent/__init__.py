@@ -43,7 +43,7 @@ EXAMPLES = (
 )
 NOTES = """\
 Gates are those in force in the folder: write a notyet.toml and run `notyet trust`. Ctrl-C or
-Escape interrupts the agent, once more kills it. Progress goes to stderr, the answer to stdout.
+Escape interrupts the agent; press again to kill it. Progress goes to stderr, the answer to stdout.
 The exit code is 0 passed, 1 failed, 3 capped, 4 stuck, 5 handed back, 6 halted by a gate,
 127 no such program, 130 interrupted, 137 killed.
 """
@@ -208,7 +208,7 @@ def _wrong(args: argparse.Namespace, prompt: str, cwd: str) -> str:
         where = "stdin" if args.prompt == "-" else "the prompt"
         return f"{where} is empty; write what the agent should do"
     if not os.path.isdir(cwd):
-        there = "is no folder" if os.path.exists(cwd) else "does not exist"
+        there = "is not a folder" if os.path.exists(cwd) else "does not exist"
         return f"--cwd {cwd} {there}"
     script = args.agent.partition(":")[2]
     if script and not os.path.isfile(os.path.join(cwd, script)):

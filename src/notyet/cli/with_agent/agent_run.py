@@ -243,8 +243,8 @@ class With:
         task = task_of_session(ledger, self._agent, name)
         if task:
             raise Refused(
-                f"task {task} works in the session {name}; wait for it, or have a word "
-                f'in it with: notyet tasks steer {task} "..."'
+                f"task {task} works in the session {name}; wait for it, or send it "
+                f'a message with: notyet tasks steer {task} "..."'
             )
 
     def _on_progress(self, progress: Progress) -> None:
@@ -270,7 +270,7 @@ class With:
             return
         match self._count:
             case 1:
-                self.screen.say("interrupting the agent; once more kills it")
+                self.screen.say("interrupting the agent; press again to kill it")
                 self._start(self._supervisor.interrupt(self._handle))
             case 2:
                 self.screen.say("killing the agent")

@@ -116,7 +116,7 @@ def _refused(said: dict[str, Any], names: tuple[str, ...]) -> str:
         return wrong
     decision = said.get("decision")
     if decision not in {None, "approve", "block"}:
-        return f"it printed the decision {bounded(repr(decision), 80)}; there is only 'block'"
+        return f"it printed the decision {bounded(repr(decision), 80)}; expected 'block'"
     name = output.get("hookEventName")
     if name is not None and name not in names:
         return f"it answered for the event {bounded(repr(name), 80)}, not for {' or '.join(names)}"

@@ -45,7 +45,7 @@ STOP = Table(
             default=False,
             doc="Whether the agent is sent back even when everything passes, within the limits.",
         ),
-        "infiniteMessage": Field(Text(blank=True), doc="What it is then told."),
+        "infiniteMessage": Field(Text(blank=True), doc="The message for it then."),
     },
 )
 STOP_FAILURE = Table(nulls=True, fields={"commands": _COMMANDS})
@@ -64,10 +64,10 @@ NOTIFICATIONS = Table(
     fields={
         "enabled": Field(Flag(), default=False, doc="Whether notifications are sent."),
         "hooks": Field(ListOf(item=Text()), default=[], doc='For which events; `"*"` is all.'),
-        "showErrors": Field(Flag(), default=False, doc="Whether failures are told."),
-        "showSuccess": Field(Flag(), default=False, doc="Whether passes are told."),
+        "showErrors": Field(Flag(), default=False, doc="Whether failures are notified."),
+        "showSuccess": Field(Flag(), default=False, doc="Whether passes are notified."),
         "showSystemEvents": Field(
-            Flag(), default=True, doc="Whether starts and ends of sessions are told."
+            Flag(), default=True, doc="Whether starts and ends of sessions are notified."
         ),
     },
 )
