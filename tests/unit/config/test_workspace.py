@@ -53,7 +53,7 @@ def test_a_workspace_of_a_gate_wins_and_local_is_here():
         ('"http://box/srv"', "begins with ssh:// (write it like ssh://dev@box.example/srv/app)"),
         ('"ssh://box"', "a workspace names a folder, from the root on (write it like"),
         ('"ssh://box/~/app"', "begins at the root: write /home/you, not ~"),
-        ('"ssh://me:pw@box/x"', "holds no password"),
+        ('"ssh://me:pw@box/x"', "must not contain a password"),
         ('"ssh://-oProxyCommand=x/x"', "a workspace names a host"),
         ('"ssh://box/a\\nb"', "`workspace` contains a line break"),
         ("7", '`workspace` must be "ssh://[user@]host[:port]/path" or "local", not 7'),

@@ -45,7 +45,7 @@ WRONG = {
     "ssh://[]/srv": "names a host",
     "ssh://box": "names a folder",
     "ssh://dev@box:22": "names a folder",
-    "ssh://dev:secret@box/srv": "no password",
+    "ssh://dev:secret@box/srv": "a password",
     "ssh://@box/srv": "is a name",
     "ssh://-l@box/srv": "is a name",
     "ssh://a'b@box/srv": "is a name",

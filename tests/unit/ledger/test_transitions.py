@@ -75,7 +75,7 @@ def test_a_report_that_comes_while_the_gates_are_asked_is_read_before_the_end(de
 def test_nobody_starts_a_child_for_a_parent_whose_gates_are_asked(desk):
     desk.enter("p")
     desk.gate("p")
-    with pytest.raises(Refused, match="the parent task p is about to stop: its gates are being"):
+    with pytest.raises(Refused, match="the parent task p is about to stop: its gates are running"):
         desk.enter("c", parent="p")
     desk.decide(BLOCK, "p")
     desk.enter("c", parent="p")
