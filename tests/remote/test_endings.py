@@ -54,7 +54,7 @@ def test_what_a_gate_leaves_behind_holds_nothing_up_and_is_ended(box):
     assert nothing_is_left(box, *tokens)
 
 
-def test_gates_that_attack_what_started_them_leave_nothing_and_nobody_waiting(box):
+def test_gates_that_attack_what_started_them_leave_nothing_running_or_waiting(box):
     texts = [
         "kill -9 $PPID; sleep 1000",
         "kill $PPID; sleep 1000",

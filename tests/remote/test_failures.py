@@ -58,7 +58,7 @@ def test_a_key_that_is_not_allowed_is_a_problem(new_box):
     assert is_problem_of(run(there(box, "exit 2")), "permission denied")
 
 
-def test_a_name_that_nobody_knows_is_a_problem(box, monkeypatch):
+def test_an_unknown_name_is_a_problem(box, monkeypatch):
     name = f"no-such-{secrets.token_hex(4)}.invalid"
     config = box.config_with("unknown", "Host box", f"  HostName {name}")
     monkeypatch.setenv("NOTYET_SSH_CONFIG", config)
@@ -164,7 +164,7 @@ def test_a_disk_that_a_gate_fills_up_is_empty_after(new_box):
     assert nothing_is_left(box, token)
 
 
-def test_a_folder_that_somebody_made_before_us_is_not_used(box):
+def test_a_folder_that_existed_before_us_is_not_used(box):
     token = new_token()
     folder = box.tmp() / f"notyet-{token}"
     folder.mkdir()

@@ -123,7 +123,7 @@ def test_a_child_that_is_given_more_to_do_has_a_new_turn(codex):
 
 
 @pytest.mark.rule("C7")
-def test_a_review_is_nobodys_stop(codex):
+def test_a_review_is_not_a_stop(codex):
     codex.gates('[gates.no]\nrun = "exit 1"\nfor = "all"\n')
     codex.install()
     found = {"findings": [], "overall_correctness": "patch is correct"}

@@ -30,7 +30,7 @@ def test_the_hash_that_install_writes_is_the_one_that_codex_computes(codex):
     assert codex.outcomes() == ["blocked", "passed"]
 
 
-def test_a_hook_that_nobody_approved_is_skipped_without_a_word(codex):
+def test_an_unapproved_hook_is_skipped_without_a_word(codex):
     codex.gates(ONCE)
     codex.install_unapproved()
     hooks, _ = codex.seen_hooks()

@@ -87,7 +87,7 @@ def test_another_process_with_its_number_is_left_alone(left, run):
 
 
 @pytest.mark.parametrize("pid", [0, 1, -5, 2**40])
-def test_a_number_that_is_nobodys_ends_nobody(pid, run):
+def test_a_pid_without_a_process_ends_nothing(pid, run):
     assert run(end_orphan(pid, "1", "mine")) is False
 
 

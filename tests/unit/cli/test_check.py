@@ -175,7 +175,7 @@ def test_an_answer_is_never_remembered(check, git_project, tmp_path, answer):
     assert ran.read_text() == "ran\n"
 
 
-def test_nobody_is_told(check, tmp_path):
+def test_no_observer_is_notified(check, tmp_path):
     text = FAILING + f'[observers.o]\nrun = "touch {tmp_path}/told"\n'
     folder = new_project(tmp_path / "p", text)
     check(folder)

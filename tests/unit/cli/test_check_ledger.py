@@ -27,7 +27,7 @@ def timeless(text):
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_ledger_that_cannot_be_used_lets_go_as_in_the_hook_and_nobody_is_asked(
+def test_an_unusable_ledger_allows_as_in_the_hook_and_runs_no_gate(
     check, git_project, tmp_path, monkeypatch, host
 ):
     ran = tmp_path / "ran"

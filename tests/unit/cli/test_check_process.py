@@ -80,7 +80,7 @@ def test_a_terminal_shows_a_line_per_gate_while_it_is_asked(tmp_path):
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
-def test_whoever_ends_a_check_ends_its_gates(tmp_path, number, code):
+def test_ending_a_check_ends_its_gates(tmp_path, number, code):
     script = f"echo $$ > {tmp_path}/a.pid; sleep 60 & echo $! > {tmp_path}/b.pid; wait"
     folder = new_project(tmp_path / "p", gate(script))
     started = start(folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -103,7 +103,7 @@ echo $$ > {0}/b.pid; while :; do sleep 0.1; done"""
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
-def test_whoever_is_in_a_hurry_leaves_nothing_behind_either(tmp_path, number, code):
+def test_repeated_signals_leave_nothing_behind_either(tmp_path, number, code):
     folder = new_project(tmp_path / "p", gate(STUBBORN.format(tmp_path)))
     started = start(folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert until(lambda: len(pids_in(tmp_path)) == 2)

@@ -146,7 +146,7 @@ def test_a_subagent_gets_the_hooks_reply_too(tmp_path, host):
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_files_that_nobody_trusts_are_said_as_the_hook_says_it(tmp_path, host):
+def test_untrusted_files_are_reported_as_by_the_hook(tmp_path, host):
     folder = new_project(tmp_path / "p", gates(a="exit 1"), trusted=False)
     said = assert_equal(folder, host, payload(host, folder))
     (file,) = said["untrusted"]

@@ -120,7 +120,7 @@ def test_only_the_patterns_of_the_example_that_fit_run(project, tmp_path, agent,
 
 
 @pytest.mark.rule("F9-conclaude-subagent", "E4")
-def test_a_command_of_the_example_that_fails_is_said_and_holds_nobody(project, tmp_path):
+def test_a_command_of_the_example_that_fails_is_reported_and_does_not_block(project, tmp_path):
     configure(project, EXAMPLE.read_text())
     done = call(project, "SubagentStop", path=npm(tmp_path, code=1))
     assert (done.returncode, done.stdout) == (0, "")
@@ -210,7 +210,7 @@ def test_a_run_of_many_lines_may_branch_and_keep_variables(project):
 
 
 @pytest.mark.rule("G4")
-def test_files_that_a_stop_command_makes_hold_nobody(project):
+def test_files_that_a_stop_command_makes_do_not_block(project):
     text = "preToolUse: {preventRootAdditions: true}\nstop: {commands: [{run: touch made}]}\n"
     configure(project, text)
     done = stop(project)

@@ -98,7 +98,7 @@ def test_closed_descriptors_harm_neither_the_gate_nor_the_ledger(tmp_path, close
         assert stops() == [("skipped", "unreadable")]
 
 
-def test_where_the_host_no_longer_listens_nobody_is_counted_as_sent_back(tmp_path):
+def test_where_the_host_no_longer_listens_no_send_back_is_counted(tmp_path):
     project = new_project(tmp_path / "p", gate("exit 127", if_broken="block"))
     reads, writes = os.pipe()
     os.close(reads)

@@ -119,7 +119,7 @@ def _state_is_a_file():
 
 @some_hosts
 @pytest.mark.parametrize("spoil", [_ledger_is_a_directory, _ledger_is_no_database])
-def test_a_ledger_that_cannot_be_opened_blocks_nobody(tmp_path, host, spoil):
+def test_a_ledger_that_cannot_be_opened_does_not_block(tmp_path, host, spoil):
     project = new_project(tmp_path / "p", gate("exit 1"), trusted=False)
     spoil()
     trust(project / "notyet.toml")
@@ -130,7 +130,7 @@ def test_a_ledger_that_cannot_be_opened_blocks_nobody(tmp_path, host, spoil):
 
 
 @some_hosts
-def test_a_state_folder_that_cannot_be_made_blocks_nobody(tmp_path, host):
+def test_a_state_folder_that_cannot_be_made_does_not_block(tmp_path, host):
     project = new_project(tmp_path / "p", trusted=False)
     _state_is_a_file()
     done = run_hook(payload(host, project), "--host", host)
@@ -152,7 +152,7 @@ def test_without_a_home_there_is_an_answer(tmp_path, host, monkeypatch):
     assert os.listdir(project) == ["notyet.toml"]
 
 
-def test_a_full_disk_blocks_nobody(tmp_path):
+def test_a_full_disk_does_not_block(tmp_path):
     project = new_project(tmp_path / "p", gate("exit 1"))
 
     def no_room():
@@ -164,7 +164,7 @@ def test_a_full_disk_blocks_nobody(tmp_path):
 
 
 @pytest.mark.rule("B3")
-def test_a_disk_with_room_for_the_log_alone_lets_nobody_go(tmp_path):
+def test_a_disk_with_room_for_the_log_alone_still_blocks(tmp_path):
     project = new_project(tmp_path / "p", gate("echo no; exit 1"))
     size = fill(ledger_path())
 

@@ -44,7 +44,7 @@ def test_gates_run_where_a_trusted_file_says_and_the_files_there_count(box, app,
 
 
 @pytest.mark.rule("N5", "M5")
-def test_a_file_that_nobody_trusted_connects_to_nobody(box, app, tmp_path):
+def test_an_untrusted_file_opens_no_connection(box, app, tmp_path):
     here = new_project(tmp_path / "here", names(box, app), trusted=False)
     assert until(lambda: not box.connections())  # of whoever looked whether it listens
     said, _ = hook(box, payload("claude", here))
@@ -54,7 +54,7 @@ def test_a_file_that_nobody_trusted_connects_to_nobody(box, app, tmp_path):
 
 
 @pytest.mark.rule("M3", "N3")
-def test_a_machine_that_cannot_be_reached_is_told_to_the_user_and_holds_nobody(
+def test_an_unreachable_machine_is_reported_to_the_user_and_does_not_block(
     warm_box, app, tmp_path, monkeypatch
 ):
     here = new_project(tmp_path / "here", names(warm_box, app))
@@ -95,7 +95,7 @@ def test_a_program_that_speaks_as_we_do_can_name_the_workspace(warm_box, app):
     ("workspace", "why"),
     [("ssh://-x/y", "names a host"), ("box:/srv", "begins with ssh://"), (["x"], "it is a list")],
 )
-def test_an_agent_whose_files_nobody_can_find_is_not_checked_here(tmp_path, workspace, why):
+def test_an_agent_whose_files_cannot_be_found_is_not_checked_here(tmp_path, workspace, why):
     here = new_project(tmp_path / "here", FAILING)
     reply = ask(payload("notyet", here, workspace=workspace), "--host", "notyet")
     said = json.loads(reply.stdout)
@@ -147,7 +147,7 @@ def test_a_dead_machine_is_waited_for_once_in_a_stop_and_its_gates_are_broken(
 
 
 @pytest.mark.rule("C4")
-def test_a_start_connects_to_nobody_if_nobody_is_told(box, app, tmp_path, silent):
+def test_a_silent_start_opens_no_connection(box, app, tmp_path, silent):
     here = new_project(tmp_path / "here", names(box, app, 'when = "always"\n'))
     environ, tries = silent
     event = payload("claude", here, hook_event_name="SessionStart", source="startup")
@@ -167,7 +167,7 @@ def test_a_machine_that_says_nothing_does_not_cost_the_host_its_answer(box, app,
     assert box.url(app) in said["systemMessage"]
 
 
-def test_a_probe_connects_to_nobody_and_names_what_was_trusted(box, app, tmp_path):
+def test_a_probe_opens_no_connection_and_names_what_was_trusted(box, app, tmp_path):
     here = new_project(tmp_path / "here", names(box, app))
     write_there(app, "notyet.toml", '[gates]\nmore = "x"\n')
     trust_there(box, app)

@@ -142,7 +142,7 @@ load.load = hangs"""
 
 
 @pytest.mark.rule("E9")
-def test_a_ledger_that_somebody_locks_does_not_cost_the_answer(tmp_path):
+def test_a_locked_ledger_does_not_cost_the_answer(tmp_path):
     project = new_project(tmp_path / "p", PASSING)
     run_hook(payload("claude", project))
     with closing(sqlite3.connect(ledger_path(), isolation_level=None)) as db:

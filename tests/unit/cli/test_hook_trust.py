@@ -55,7 +55,7 @@ def test_the_last_trusted_version_stays_in_force_and_the_user_is_told(tmp_path, 
 
 
 @pytest.mark.rule("N5")
-def test_a_nearer_file_that_nobody_trusted_does_not_hide_the_gates_in_force(tmp_path):
+def test_a_nearer_untrusted_file_does_not_hide_the_gates_in_force(tmp_path):
     project = new_project(tmp_path / "p", FAILING)
     inner = new_project(project / "inner", "", trusted=False)
     reply = ask(payload("claude", inner))

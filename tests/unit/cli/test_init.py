@@ -113,7 +113,7 @@ def test_a_folder_that_cannot_be_written_to_is_said_before_anything_is_run(monke
     assert "cannot be written to: " in capsys.readouterr().err
 
 
-def test_a_file_that_somebody_wrote_in_the_meantime_is_kept(place, capsys):
+def test_a_file_that_was_written_in_the_meantime_is_kept(place, capsys):
     (place / "Makefile").write_text("test:\n\t@echo theirs > notyet.toml\n")
     assert main(["init", "--yes"]) == 1
     assert "notyet.toml: File exists; nothing was changed" in capsys.readouterr().err

@@ -52,7 +52,7 @@ def test_only_what_a_gate_runs_in_that_folder_is_there(shop, text, missing, caps
 
 
 @pytest.mark.rule("N5")
-def test_it_is_said_that_nobody_trusted_the_file_yet(place, capsys):
+def test_it_says_that_the_file_is_not_trusted_yet(place, capsys):
     (place / "Makefile").write_text("test:\n")
     path = place / "notyet.toml"
     path.write_text('[gates]\ntests = "make test"\n')

@@ -99,7 +99,7 @@ def test_only_what_is_wished_appears():
         assert json.loads(seen.line())["session_id"] == "b"
 
 
-def test_it_ends_when_nobody_reads_any_more():
+def test_it_ends_when_its_output_is_closed():
     with following("--all") as seen:
         decide(Ledger(), stop(), "passed")
         assert seen.line()

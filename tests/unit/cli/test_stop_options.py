@@ -52,7 +52,7 @@ def test_a_host_that_tells_who_stops_can_be_made_to(host):
     assert (stop.agent_type, stop.agent_name, stop.agent_id) == ("coder", "Bo", "a1")
 
 
-def test_a_main_agent_can_have_a_type_if_somebody_says_so():
+def test_a_main_agent_can_have_a_type_by_option():
     stop = event("--event", "stop", "--agent-type", "coder")
     assert (stop.scope, stop.agent_type) == ("agent", "coder")
 

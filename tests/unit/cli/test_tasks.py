@@ -59,7 +59,7 @@ def test_the_list_is_a_table_with_the_newest_first(capsys):
     assert {row.index("skipped") for row in rows} == {head.index("OUTCOME")}
 
 
-def test_results_that_nobody_has_are_remarked_upon(capsys):
+def test_undelivered_results_are_mentioned(capsys):
     waits = spawned(None)
     suspended = spawned(refuse)
     out = shown(capsys)[1]

@@ -144,7 +144,7 @@ def test_a_copy_of_the_file_here_that_names_the_workspace_needs_no_trust(
 
 
 @pytest.mark.rule("M3")
-def test_a_host_whose_key_nobody_knows_is_not_connected_to(warm_box, app, trust):
+def test_a_host_with_an_unknown_key_is_not_connected_to(warm_box, app, trust):
     url = f"ssh://127.0.0.1:{warm_box.port}{app}"
     code, _, err = trust(url)
     assert (code, "host key" in err, f"ssh -p {warm_box.port} 127.0.0.1" in err) == (1, True, True)

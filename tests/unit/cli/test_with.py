@@ -74,7 +74,7 @@ def test_without_gates_the_agent_runs_and_that_is_said_in_a_line(run_here, tmp_p
 
 
 @pytest.mark.rule("N3")
-def test_a_file_that_nobody_trusted_is_named_with_the_command_to_run(run_here, tmp_path):
+def test_an_untrusted_file_is_named_with_the_command_to_run(run_here, tmp_path):
     folder = project(tmp_path / "p", trusted=False)
     done = run_here(folder)
     assert done.returncode == 0

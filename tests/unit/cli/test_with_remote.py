@@ -58,7 +58,7 @@ def test_the_workspace_is_in_the_json_and_in_the_command_that_goes_on(
 
 
 @pytest.mark.rule("N5", "M5")
-def test_a_file_there_that_nobody_trusted_gates_nobody_and_is_told(warm_box, app, here, run_here):
+def test_an_untrusted_file_there_gates_nothing_and_is_reported(warm_box, app, here, run_here):
     write_there(app, "notyet.toml", '[gates]\nnever = "exit 1"\n')
     url = warm_box.url(app)
     done = run_here(here, "--workspace", url, "--json")
@@ -68,7 +68,7 @@ def test_a_file_there_that_nobody_trusted_gates_nobody_and_is_told(warm_box, app
 
 
 @pytest.mark.rule("M3")
-def test_an_agent_does_not_begin_where_nobody_could_look(
+def test_an_agent_does_not_begin_where_files_cannot_be_read(
     warm_box, app, here, run_here, monkeypatch
 ):
     done = run_here(here, "--workspace", warm_box.url(app / "gone"))

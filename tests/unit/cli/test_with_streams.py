@@ -39,7 +39,7 @@ def bash(folder, script):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_stderr_that_nobody_reads_holds_nobody_up(tmp_path, number, code):
+def test_an_unread_stderr_delays_nothing(tmp_path, number, code):
     folder = project(tmp_path / "p", TALKS)
     process = subprocess.Popen(
         command_line("with", "scripted:agent.toml", "Go."),

@@ -28,7 +28,7 @@ def test_a_place_with_no_file_at_all_is_bare(tmp_path):
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-def test_a_place_below_a_file_is_not_bare_whoever_trusted_it(tmp_path, trusted):
+def test_a_place_below_a_file_is_not_bare_trusted_or_not(tmp_path, trusted):
     write(tmp_path, "notyet.toml", GATES, trusted=trusted)
     (tmp_path / "a/b").mkdir(parents=True)
     assert not bare(tmp_path)
@@ -70,7 +70,7 @@ def test_the_users_own_file_counts_everywhere(tmp_path):
     assert bare(tmp_path)
 
 
-def test_somebody_who_names_a_file_or_a_workspace_is_told_no(tmp_path):
+def test_a_named_file_or_workspace_is_not_bare(tmp_path):
     assert not bare(tmp_path, only="other.toml")
     assert not bare(tmp_path, workspace="ssh://box/srv")
     assert not bare(tmp_path, workspace="local")

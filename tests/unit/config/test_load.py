@@ -121,7 +121,7 @@ def test_another_program_that_changed_since_it_was_trusted_is_not_run(tmp_path):
 
 @pytest.mark.rule("N5")
 @pytest.mark.parametrize("name", [".mux/stop", ".conclaude.yml"])
-def test_a_file_that_nobody_trusted_does_not_hide_a_trusted_one(tmp_path, name):
+def test_an_untrusted_file_does_not_hide_a_trusted_one(tmp_path, name):
     host = "mux" if "mux" in name else "conclaude"
     text = "#!/bin/sh\n" if host == "mux" else "stop: {commands: [{run: kept}]}\n"
     write(tmp_path, name, text)
@@ -269,7 +269,7 @@ def test_openclaws_limit_is_taken_where_its_file_is_given(tmp_path):
 
 
 @pytest.mark.rule("N5")
-def test_a_file_that_nobody_trusted_does_not_hide_the_hosts_project(tmp_path):
+def test_an_untrusted_file_does_not_hide_the_hosts_project(tmp_path):
     write(tmp_path / "p", "notyet.toml", '[gates]\na = "kept"\n')
     write(tmp_path / "else", "notyet.toml", "", trusted=False)
     found = load(str(tmp_path / "else"), "claude", os.environ, project=str(tmp_path / "p"))

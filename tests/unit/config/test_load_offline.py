@@ -32,9 +32,7 @@ def program(warm_box, app):
 
 
 @pytest.mark.rule("N5", "M3", "G5")
-def test_a_trusted_program_that_nobody_could_look_at_is_asked_and_cannot_start(
-    warm_box, app, program
-):
+def test_a_trusted_program_that_was_not_read_cannot_start(warm_box, app, program):
     url = warm_box.url(app)
     assert load_there(warm_box, app / "sub", "mux").offline == ()
     shutil.move(app / "sub", app / "sub2")

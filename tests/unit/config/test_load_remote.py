@@ -123,7 +123,7 @@ def test_without_a_look_what_was_trusted_is_known_and_nothing_is_said(
 
 
 @pytest.mark.rule("N5", "M5")
-def test_a_file_that_nobody_trusted_connects_us_to_nobody(box, app, here):
+def test_an_untrusted_file_opens_no_connection(box, app, here):
     write_there(app, "notyet.toml", '[gates]\na = "x"\n')
     write(here, "notyet.toml", naming(box, app), trusted=False)
     assert until(lambda: not box.connections())  # of whoever looked whether it listens

@@ -45,7 +45,7 @@ def test_a_supervisor_reads_all_files_but_those_its_agent_runs_itself(tmp_path, 
 
 
 @pytest.mark.rule("J8", "N5")
-def test_what_nobody_trusted_is_not_run_and_told_of(tmp_path):
+def test_untrusted_gates_do_not_run_and_are_reported(tmp_path):
     write_all(tmp_path, trusted=False)
     write_own(".claude/settings.json", hooks("the user's"))
     found = supervised(tmp_path)
@@ -57,7 +57,7 @@ def test_what_nobody_trusted_is_not_run_and_told_of(tmp_path):
     ]
 
 
-def test_nobody_is_asked_to_trust_a_file_that_runs_nothing(tmp_path):
+def test_a_file_that_runs_nothing_needs_no_trust(tmp_path):
     write(tmp_path, ".claude/settings.json", '{"permissions": {}}', trusted=False)
     write(tmp_path, ".codex/config.toml", 'model = "x"\n', trusted=False)
     assert supervised(tmp_path).untrusted == ()
@@ -86,7 +86,7 @@ def test_start_hooks_of_trusted_files_are_starters_where_an_agent_is_supervised(
 
 
 @pytest.mark.rule("N5")
-def test_start_hooks_that_nobody_trusted_do_not_count(tmp_path):
+def test_untrusted_start_hooks_do_not_count(tmp_path):
     path = write(tmp_path / "p", ".claude/settings.json", hooks("seen", event="SessionStart"))
     path.write_text(hooks("not seen", event="SessionStart"))
     found = supervised(tmp_path / "p")

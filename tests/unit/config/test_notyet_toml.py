@@ -108,7 +108,7 @@ def test_a_list_is_a_program_and_its_arguments_and_a_text_one_script_of_many_lin
 
 
 @pytest.mark.rule("N4")
-def test_a_python_function_is_kept_by_name_for_whoever_runs_it():
+def test_a_python_function_is_kept_by_name():
     check = gate_of('python = "my.gates:tests_ran"\ninterpreter = ".venv/bin/python"').check
     assert check.argv == ("python", "my.gates:tests_ran")
     assert check.options["python"] == "my.gates:tests_ran"

@@ -79,7 +79,7 @@ def test_folders_of_any_name_are_looked_at(warm_box, tmp_path, name):
 
 
 @pytest.mark.rule("M5")
-def test_what_is_no_file_is_told_apart_and_holds_nobody_up(warm_box, tmp_path):
+def test_other_kinds_of_paths_are_told_apart_without_waiting(warm_box, tmp_path):
     name = warm_box.url(tmp_path / "notyet.toml")
     path = tmp_path / "notyet.toml"
     path.mkdir()
@@ -107,9 +107,7 @@ def test_a_workspace_that_is_no_folder_is_told_apart(warm_box, tmp_path):
 
 
 @pytest.mark.rule("M3")
-def test_a_machine_that_cannot_be_reached_is_named_and_nobody_waits_for_it_twice(
-    warm_box, tmp_path, monkeypatch
-):
+def test_an_unreachable_machine_is_named_and_tried_once(warm_box, tmp_path, monkeypatch):
     write_there(tmp_path, "notyet.toml", "x")
     unreachable(monkeypatch, warm_box, tmp_path)
     tree = RemoteTree(warm_box.url(tmp_path), PATIENCE)

@@ -16,7 +16,7 @@ def test_limits_are_whole_numbers(name, value):
         Limits(**{name: value})
 
 
-def test_stuck_after_one_is_refused_because_nobody_would_be_sent_back():
+def test_stuck_after_one_is_refused_because_no_agent_would_be_sent_back():
     with pytest.raises(ValueError, match="stuck_after = 1"):
         Limits(stuck_after=1)
 

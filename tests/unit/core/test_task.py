@@ -76,7 +76,7 @@ def test_an_answer_is_kept_in_bounds():
     assert len(result.rejected) <= MOST_TEXT
 
 
-def test_the_error_of_whoever_ended_a_task_comes_before_the_agents():
+def test_the_error_of_the_ender_comes_before_the_agents():
     failed = Turn(text="", stop_reason="error", error="boom")
     assert concluded(failed).error == "boom"
     assert concluded(failed, error="its supervisor died").error == "its supervisor died"

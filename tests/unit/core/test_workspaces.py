@@ -15,7 +15,7 @@ def runs(agents="", /, **fields):
     return where(Command(script="make", **fields), agents)
 
 
-def test_a_command_runs_here_where_nobody_says_otherwise():
+def test_a_command_runs_here_by_default():
     assert runs() is None
     assert runs(dir="/srv") is None
     assert where(Command(script="make")) is None

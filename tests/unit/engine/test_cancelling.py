@@ -34,7 +34,7 @@ def test_an_async_gate_that_is_too_slow_is_cancelled(run, alone):
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_an_async_gate_that_swallows_its_cancellation_holds_nobody_up(alone):
+def test_an_async_gate_that_swallows_its_cancellation_delays_nothing(alone):
     said = []
 
     async def check():

@@ -78,7 +78,7 @@ def test_a_locked_ledger_is_waited_for_no_longer_than_the_host_waits(locked):
 
 
 @pytest.mark.rule("B3", "E9")
-def test_a_decision_that_cannot_be_recorded_in_time_holds_nobody(locked, monkeypatch):
+def test_a_decision_that_cannot_be_recorded_in_time_does_not_block(locked, monkeypatch):
     ledger, other = locked
     passed = []  # how much time passes at once
     monkeypatch.setattr(deadline, "monotonic", lambda: time.monotonic() + sum(passed))

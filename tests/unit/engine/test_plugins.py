@@ -172,7 +172,7 @@ def test_a_handler_cannot_change_what_the_next_one_sees():
         ({"alow": False}, "unknown key 'alow' in its answer; known: allow, extend_max_steers"),
     ],
 )
-def test_a_slip_in_an_answer_is_warned_about_and_harms_nobody(returned, warning, caplog):
+def test_a_slip_in_an_answer_is_warned_about_and_harmless(returned, warning, caplog):
     decision = run(engine_with(lambda e, c: returned))
     assert decision.outcome == "passed"
     assert warning in caplog.text

@@ -97,7 +97,7 @@ def test_gates_are_told_how_often_the_supervisor_sent_the_agent_back():
     assert told == [(0, 4, False), (2, 4, True), (0, 4, True)]
 
 
-def test_a_decision_about_a_gates_own_agent_is_told_to_nobody():
+def test_a_decision_about_a_gates_own_agent_notifies_no_observer():
     engine, told = telling()
     inside = Decision(verdict=Halt(), outcome="skipped", why="inside")
     asyncio.run(engine.tell(stop(), inside))

@@ -43,7 +43,7 @@ def test_a_pass_is_remembered_until_a_file_changes(git_project, tmp_path, ledger
     assert (place.stop(session_id="another").outcome, place.asked) == ("passed", [])
 
 
-def test_an_agent_that_only_answers_a_question_meets_nobody(git_project, tmp_path, ledger):
+def test_an_agent_that_only_answers_a_question_runs_no_gate(git_project, tmp_path, ledger):
     place = Place(git_project, tmp_path, ledger)
     place.write("bad")  # the gate would fail, and that is not this agent's doing
     place.begin()
@@ -267,7 +267,7 @@ class Failing(MemoryLedger):
     recall = fail
 
 
-def test_a_ledger_that_cannot_recall_costs_a_question_and_holds_nobody(git_project, tmp_path):
+def test_a_ledger_that_cannot_recall_costs_a_run_and_does_not_block(git_project, tmp_path):
     place = Place(git_project, tmp_path, Failing())
     for _ in range(2):
         assert (place.stop().outcome, place.asked) == ("passed", ["g"])
@@ -280,9 +280,7 @@ class CannotBegin(MemoryLedger):
 
 
 @pytest.mark.parametrize("kind", [CannotBegin, MemoryLedger])
-def test_where_nobody_is_asked_no_git_is_waited_for_or_left(
-    git_project, tmp_path, monkeypatch, kind
-):
+def test_where_no_gate_runs_git_is_ended(git_project, tmp_path, monkeypatch, kind):
     place = Place(git_project, tmp_path, kind())
     same = {"last_message": "the same", "stop_hook_active": False}
     place.write("bad")
@@ -341,7 +339,7 @@ def test_at_the_limit_a_gate_is_still_asked_or_spared(place):
     assert (decision.outcome, statuses(decision)) == ("passed", {"g": "remembered"})
 
 
-def test_whoever_asks_for_all_is_told_by_all_and_can_have_it_remembered(place):
+def test_asked_all_runs_all_gates_and_can_remember_their_passes(place):
     event = stop(cwd=str(place.project))
     for _ in range(2):
         decision = place.engine().decide_sync(event, asked="all")
@@ -377,7 +375,7 @@ def test_that_files_could_not_be_looked_at_is_said_once_with_the_reason(place):
 
 
 @pytest.mark.parametrize("cwd", ["", "/nowhere/at/all", "nul\0", "half \ud800"])
-def test_a_place_that_nobody_knows_is_asked_about(place, cwd):
+def test_gates_run_in_an_unknown_place(place, cwd):
     for _ in range(2):
         assert place.stop(cwd=cwd).outcome in {"passed", "failed_open"}
     assert rows(place.ledger, "SELECT * FROM passes") == []

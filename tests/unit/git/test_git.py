@@ -140,7 +140,7 @@ def test_a_git_that_hangs_is_ended_with_all_it_started(git_project, tmp_path, re
     assert children() <= before
 
 
-def test_a_look_that_nobody_finishes_leaves_no_git_behind(git_project, tmp_path, replace_git):
+def test_an_unfinished_look_leaves_no_git_behind(git_project, tmp_path, replace_git):
     ran = tmp_path / "ran"
     replace_git(f"touch {ran}; exec sleep 600")
     before = children()
@@ -192,7 +192,7 @@ def test_a_git_that_fails_tells_nothing(git_project, replace_git, script):
     assert fingerprint(git_project) == ""
 
 
-def test_a_repository_of_somebody_else_is_unknown(git_project, monkeypatch):
+def test_a_repository_of_another_user_is_unknown(git_project, monkeypatch):
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     assert fingerprint(git_project) != ""
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")

@@ -80,7 +80,7 @@ def test_the_message_of_a_failure_is_composed_as_the_file_wishes(vector):
 
 
 @pytest.mark.parametrize("section", ["stop", "subagentStop", "infinite"])
-def test_a_command_that_we_cut_off_ourselves_holds_nobody(section):
+def test_a_command_that_we_cut_off_ourselves_does_not_block(section):
     options = {"section": section, "message": "m"}
     for gate, exit_ in (
         (command(options), Exit(cancelled=True, signal=15)),

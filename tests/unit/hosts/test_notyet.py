@@ -60,7 +60,7 @@ def test_a_result_that_has_no_json_is_described():
 
 
 @pytest.mark.rule("H5")
-def test_a_command_gets_all_variables_even_those_that_nobody_knows():
+def test_a_command_gets_all_variables_even_unknown_ones():
     event = substop(
         host="claude",
         cwd="/w/sub",

@@ -50,7 +50,7 @@ def test_a_symbolic_link_stays_one(tmp_path, state):
     assert real.read_bytes() == b"again"
 
 
-def test_a_file_that_somebody_changed_meanwhile_is_left_alone(tmp_path, state):
+def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path, state):
     path = tmp_path / "settings.json"
     for before in (b"old", None):
         path.write_bytes(b"theirs")

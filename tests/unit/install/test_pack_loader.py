@@ -122,7 +122,7 @@ def test_a_pack_that_is_another_one_by_now_is_left_alone(world, what):
     assert not is_packed("pk.more.b")
 
 
-def test_a_module_that_fails_fails_for_whoever_imports_it_and_for_nobody_else(world):
+def test_a_module_that_fails_fails_for_its_importer_only(world):
     two_groups(world)
     world.add(1, "pk.more.c", "import pk.not_there")
     world.add(1, "pk.more.d", "")

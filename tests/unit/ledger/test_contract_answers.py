@@ -153,7 +153,7 @@ def test_a_stop_that_is_over_or_unknown_cannot_be_counted_ledgererror(ledger):
 
 
 @pytest.mark.rule("A10", "B9")
-def test_a_skipped_stop_counts_nothing_and_answers_nobody(ledger):
+def test_a_skipped_stop_counts_nothing_and_answers_no_other(ledger):
     skipped = decision(Begun(stop=0), "skipped", why="off", warnings=("said \ud800",))
     event = stop("same", stop_hook_active=False)
     ledger.skip(event, skipped)
@@ -231,7 +231,7 @@ def test_an_output_that_is_kept_is_a_private_file_of_its_own_all_of_it_else_the_
 
 
 @pytest.mark.rule("B3")
-def test_what_record_returned_is_there_for_whoever_opens_the_ledger_next(durable, reopen):
+def test_what_record_returned_is_there_after_reopening(durable, reopen):
     decide(durable, stop("one", turn_id="a"), extend=9, repeat_key="k")
     assert decide(reopen(durable), stop(turn_id="b")).history.turn == 2
     decide(durable, stop("two", turn_id="b"), extend=8, repeat_key="m")

@@ -15,7 +15,7 @@ def ledger(request, tmp_path):
 
 
 @pytest.mark.rule("N1")
-def test_a_pass_is_remembered_for_this_question_and_these_files_whoever_stops(ledger):
+def test_a_pass_is_remembered_by_gate_and_files_for_all_agents(ledger):
     ledger.remember([passed()])
     assert spared(ledger) == {"g": "passed"}
     assert spared(ledger, session_id="other", agent_id="a") == {"g": "passed"}
@@ -144,7 +144,7 @@ def test_many_who_remember_at_once_lose_nothing(ledger):
 
 
 @pytest.mark.rule("N1")
-def test_passes_and_starts_are_there_for_whoever_opens_the_ledger_next(durable, reopen):
+def test_passes_and_starts_are_there_after_reopening(durable, reopen):
     durable.remember([passed()])
     durable.remember_start(start(), {"s": "t2"})
     again = reopen(durable)

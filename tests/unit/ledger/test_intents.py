@@ -22,7 +22,7 @@ def test_an_owner_reads_what_is_asked_of_its_tasks_in_the_order_of_asking(desk):
     assert desk.intents.waiting(desk.owner + 1) == []
 
 
-def test_an_answer_is_given_once_and_read_by_whoever_asked(desk):
+def test_an_answer_is_given_once_and_read_by_its_requester(desk):
     number = desk.intents.add("t1", "steer", "other way")
     assert desk.intents.read(number) == ("pending", "")
     desk.intents.answer(number, "refused", "too soon")
@@ -32,7 +32,7 @@ def test_an_answer_is_given_once_and_read_by_whoever_asked(desk):
     assert not desk.intents.withdraw(number)
 
 
-def test_an_intent_can_be_taken_back_while_nobody_has_answered(desk):
+def test_an_unanswered_intent_can_be_taken_back(desk):
     number = desk.intents.add("t1", "kill", "")
     assert desk.intents.withdraw(number)
     assert desk.intents.waiting(desk.owner) == []
@@ -41,7 +41,7 @@ def test_an_intent_can_be_taken_back_while_nobody_has_answered(desk):
 
 
 @pytest.mark.parametrize("what", ["kill", "reset", "interrupt"])
-def test_whoever_wanted_the_end_that_came_has_it_and_all_others_are_refused(desk, what):
+def test_intents_for_the_end_that_came_succeed_and_others_are_refused(desk, what):
     numbers = {each: desk.intents.add("t1", each, "") for each in ("kill", "reset", "interrupt")}
     said = desk.intents.add("t1", "say", "hello")
     ending = {"kill": "killed", "reset": "reset", "interrupt": "interrupted"}[what]
@@ -51,7 +51,7 @@ def test_whoever_wanted_the_end_that_came_has_it_and_all_others_are_refused(desk
     assert desk.intents.read(said)[0] == "refused"
 
 
-def test_an_intent_goes_to_whoever_owns_the_task_by_then(desk):
+def test_an_intent_goes_to_the_current_owner_of_the_task(desk):
     desk.intents.add("t1", "kill", "")
     desk.leases.retire(desk.owner)
     heir = desk.leases.enrol(1000.0)

@@ -92,7 +92,7 @@ def test_a_result_that_was_delivered_is_delivered_again_under_another_key(ended)
 
 
 @pytest.mark.rule("K8")
-def test_a_dismissed_result_is_nobodys_matter_any_more(ended):
+def test_a_dismissed_result_is_not_delivered(ended):
     ended.outbox.lease("t1", ended.owner)
     ended.outbox.dismiss("t1")
     ended.outbox.acknowledge("t1")

@@ -120,7 +120,7 @@ def test_it_is_what_a_stop_finds_and_nothing_is_entered(tmp_path, seed):
     ledger.close()
 
 
-def test_the_answer_of_an_equal_stop_is_nobody_elses(tmp_path):
+def test_a_preview_does_not_take_the_answer_of_an_equal_stop(tmp_path):
     ledger = Ledger(tmp_path / "ledger.db")
     event = StopEvent(host="claude", session_id="s", stop_hook_active=False)
     begun = ledger.begin(event)

@@ -191,7 +191,7 @@ def test_logs_go_by_age_and_by_size_the_oldest_first_and_nothing_else(tmp_path):
     assert [path.exists() for path in paths] == [False] * 9 + [True]  # of the newest stop
 
 
-def test_tidying_up_is_a_little_at_a_time_and_waits_for_nobody(ledger):
+def test_pruning_is_a_little_at_a_time_and_does_not_wait(ledger):
     fill(ledger, 1_000, days=100)
     tidy(ledger, Retention())
     assert rows(ledger, "SELECT count(*) FROM stops") == [(801,)]

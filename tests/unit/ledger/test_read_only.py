@@ -82,7 +82,7 @@ def test_a_ledger_of_an_unreleased_notyet_is_set_aside_by_a_stop_and_not_by_a_lo
     assert len(found(path)) == 1
 
 
-def test_a_file_of_somebody_else_is_no_ledger_that_a_stop_would_mend(tmp_path):
+def test_a_foreign_file_is_not_a_ledger_to_repair(tmp_path):
     path = tmp_path / "photos.db"
     path.write_text("not a database at all")
     with pytest.raises(LedgerError, match="it is not a ledger") as caught:

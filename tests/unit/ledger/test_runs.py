@@ -182,7 +182,7 @@ def test_what_machines_say_opens_no_turn_and_does_not_interrupt_a_gate(main):
 
 
 @pytest.mark.rule("C9", "C4")
-def test_what_the_user_said_and_nobody_sent_is_in_the_result(sub):
+def test_unsent_messages_of_the_user_are_in_the_result(sub):
     sub.runs.say("t1", "user", "m1", "wait", "x1")
     sub.runs.say("t1", "machine", "m2", "report", "x2")
     result = sub.runs.end("t1", sub.owner, "interrupted")

@@ -52,7 +52,7 @@ def test_a_late_decision_of_an_older_turn_does_not_hide_an_override(ledger):
 
 
 @pytest.mark.rule("B12")
-def test_a_stop_whose_process_died_is_lost_and_nobody_waits_for_it(ledger):
+def test_a_stop_whose_process_died_is_lost_and_not_waited_for(ledger):
     child = os.fork()
     if child == 0:
         Ledger(ledger.path).begin(stop())
@@ -142,7 +142,7 @@ class Interrupted:
 
 @pytest.mark.rule("B3", "B12")
 @pytest.mark.parametrize("statement", ["BEGIN", "INSERT INTO stops", "COMMIT"])
-def test_ctrl_c_in_the_midst_of_a_transaction_locks_nobody_out(ledger, statement):
+def test_ctrl_c_in_the_midst_of_a_transaction_leaves_no_lock(ledger, statement):
     ledger.begin(stop(session_id="another"))
     ledger.connection._db = Interrupted(ledger.connection._db, statement)
     with pytest.raises(KeyboardInterrupt):
@@ -152,7 +152,7 @@ def test_ctrl_c_in_the_midst_of_a_transaction_locks_nobody_out(ledger, statement
 
 
 @pytest.mark.rule("B12")
-def test_a_stop_whose_asker_was_interrupted_anywhere_is_asked_by_nobody(ledger):
+def test_a_stop_that_was_dropped_is_not_repeated(ledger):
     begun = ledger.begin(stop())
     assert ledger.begin(stop()).repeats == begun.stop
     del begun

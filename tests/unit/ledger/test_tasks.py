@@ -151,7 +151,7 @@ def test_results_that_the_dead_did_not_deliver_are_claimed_and_their_tasks_with_
 
 
 @pytest.mark.rule("K18")
-def test_an_owner_that_was_taken_for_dead_gets_a_new_number_and_keeps_what_nobody_took(desk):
+def test_an_owner_that_was_taken_for_dead_keeps_what_was_not_claimed(desk):
     late = desk.leases.enrol(0.0)
     desk.enter("taken", owner=late)
     desk.leases.retire(late)

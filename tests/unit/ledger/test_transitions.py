@@ -72,7 +72,7 @@ def test_a_report_that_comes_while_the_gates_are_asked_is_read_before_the_end(de
 
 
 @pytest.mark.rule("K9", "K13")
-def test_nobody_starts_a_child_for_a_parent_whose_gates_are_asked(desk):
+def test_a_parent_whose_gates_run_gets_no_child(desk):
     desk.enter("p")
     desk.gate("p")
     with pytest.raises(Refused, match="the parent task p is about to stop: its gates are running"):
@@ -82,7 +82,7 @@ def test_nobody_starts_a_child_for_a_parent_whose_gates_are_asked(desk):
 
 
 @pytest.mark.rule("K9")
-def test_a_parent_is_not_gated_while_a_child_is_at_work_that_nobody_waited_for(desk):
+def test_a_parent_is_not_gated_while_a_child_is_at_work(desk):
     desk.enter("p")
     desk.enter("late", parent="p")
     desk.runs.finish("p.1", Turn(text="done"), "done", desk.owner)

@@ -187,7 +187,7 @@ def test_after_the_deadline_nothing_is_started(tmp_path):
 
 @pytest.mark.rule("E2")
 @pytest.mark.parametrize("how", ["written", "closed"])
-def test_everything_is_ended_when_somebody_cancels(tmp_path, how):
+def test_everything_is_ended_on_cancellation(tmp_path, how):
     receives, sends = os.pipe()
 
     def cancel():

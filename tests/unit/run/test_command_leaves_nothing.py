@@ -86,7 +86,7 @@ def test_everything_is_ended_when_we_are_killed(tmp_path, kill):
     assert until(lambda: not any(map(running, pids_in(tmp_path))))
 
 
-def test_the_watchdog_holds_nothing_that_somebody_waits_for(tmp_path):
+def test_the_watchdog_keeps_no_pipe_open(tmp_path):
     leaked, other = os.pipe()
     command = [sys.executable, "-c", VICTIM, str(tmp_path), *PATHS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, pass_fds=[leaked]) as victim:
@@ -143,7 +143,7 @@ def test_no_group_is_forgotten_where_there_is_no_proc(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("wait", ["waitid", "waitpid"])
-def test_an_exit_code_that_somebody_else_took_is_a_problem(monkeypatch, wait):
+def test_an_exit_code_that_was_collected_elsewhere_is_a_problem(monkeypatch, wait):
     if wait == "waitpid":
         monkeypatch.delattr(os, "waitid")
     monkeypatch.delattr(os, "pidfd_open")

@@ -233,7 +233,7 @@ def test_an_async_gate_has_a_task_of_its_own_that_goes_on_where_it_waits():
     assert asyncio.run(main()).verdict.reason == "waits"
 
 
-def test_without_a_thread_one_that_was_late_already_keeps_nobody_else_waiting(monkeypatch):
+def test_without_a_thread_one_that_was_late_already_delays_no_other(monkeypatch):
     run_stage(stage(lambda: None))  # the first thread is there, and idle
     left = threading.Event()
     started = []

@@ -128,7 +128,7 @@ def test_it_is_heard_in_the_thread_that_drives(ask, tmp_path):
 
 
 @both
-def test_whoever_raises_while_hearing_harms_nothing(ask, tmp_path):
+def test_a_progress_callback_that_raises_is_harmless(ask, tmp_path):
     calls = []
 
     def hear(name, _report):
@@ -167,7 +167,7 @@ def test_a_gate_that_is_too_late_is_told_of_once(ask, tmp_path):
     ]
 
 
-def test_nobody_hears_of_a_gate_after_the_asking_was_cancelled(tmp_path):
+def test_no_progress_is_reported_after_cancellation(tmp_path):
     heard = Heard()
 
     def line():
@@ -185,7 +185,7 @@ def test_nobody_hears_of_a_gate_after_the_asking_was_cancelled(tmp_path):
     assert heard.names == [("c", "asked")]
 
 
-def test_an_interruption_by_whoever_hears_ends_the_commands(tmp_path):
+def test_an_interruption_by_a_progress_callback_ends_the_commands(tmp_path):
     def hear(_name, report):
         if report is not None:
             raise KeyboardInterrupt

@@ -168,7 +168,7 @@ def test_the_folder_is_one_that_only_we_can_enter(short, monkeypatch):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
-def test_a_folder_of_somebody_else_is_not_used_for_connections(short, monkeypatch):
+def test_a_folder_of_another_user_is_not_used_for_connections(short, monkeypatch):
     monkeypatch.setattr(ssh, "_TMP", str(short / "nowhere"))
     for part in ("", "notyet"):
         runtime = short / f"r{part}"

@@ -60,7 +60,7 @@ def test_nothing_is_started_before_the_supervisor_is(tmp_path, world):
         world.do(idle.spawn(Agent(), "do it"))
 
 
-def test_tasks_that_nobody_knows_are_refused_by_name(world):
+def test_unknown_tasks_are_refused_by_name(world):
     for verb in ("kill", "reset", "interrupt", "task"):
         with pytest.raises(Refused, match="there is no task t404; list them with: notyet tasks"):
             world.do(getattr(world.supervisor, verb)("t404"))

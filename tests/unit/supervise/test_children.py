@@ -103,7 +103,7 @@ def test_children_are_counted_while_they_work_and_also_while_they_are_gated(tmp_
 
 
 @pytest.mark.rule("K13")
-def test_nobody_starts_a_child_for_a_parent_that_has_ended(world):
+def test_a_parent_that_has_ended_gets_no_child(world):
     parent, above = parent_of(world)
     parent.come_back(Turn(text="done"))
     world.result(above)
@@ -149,7 +149,7 @@ def test_a_report_reaches_its_parent_before_the_parent_may_stop(tmp_path):
 
 
 @pytest.mark.rule("K8")
-def test_a_report_whose_parent_has_ended_goes_to_whoever_asked_the_parent(tmp_path):
+def test_a_report_whose_parent_has_ended_goes_to_the_grandparent(tmp_path):
     with World(tmp_path, children_expiry=0.0) as world:
         world.supervisor.deliver = world.supervisor.tell_parent
         main, above = parent_of(world)
@@ -168,7 +168,7 @@ def test_a_report_whose_parent_has_ended_goes_to_whoever_asked_the_parent(tmp_pa
 
 
 @pytest.mark.rule("K8")
-def test_a_report_that_nobody_can_get_is_suspended_with_a_visible_error(tmp_path):
+def test_an_undeliverable_report_is_suspended_with_a_visible_error(tmp_path):
     with World(tmp_path, children_expiry=0.0) as world:
         world.supervisor.deliver = world.supervisor.tell_parent
         main, above = parent_of(world)

@@ -230,7 +230,7 @@ def test_a_file_of_the_user_that_codex_would_drop_whole_keeps_its_good_hooks_her
     ],
     ids=["blank", "prompt", "agent", "async"],
 )
-def test_what_codex_does_not_run_or_wait_for_holds_nobody_and_its_neighbour_counts(
+def test_what_codex_does_not_run_or_wait_for_blocks_nothing_and_its_neighbour_counts(
     tmp_path, other, said
 ):
     good = {"type": "command", "command": "touch asked"}

@@ -22,7 +22,7 @@ class Silent(Agent):
 
 
 @pytest.mark.rule("K2")
-def test_a_steered_run_is_out_of_time_although_nobody_said_that_its_prompt_arrived(tmp_path):
+def test_a_steered_run_times_out_without_news_that_its_prompt_arrived(tmp_path):
     with World(tmp_path, gates=[ONCE]) as world:
         agent = Silent("one", Agent.WAIT)
         result = world.result(world.spawn(agent, timeout=1.0))
@@ -267,7 +267,7 @@ def test_late_words_of_the_turn_before_do_not_count_as_acceptance(tmp_path):
 
 
 @pytest.mark.rule("C7")
-def test_a_gate_may_start_an_internal_reviewer_for_whoever_wants_to_stop(tmp_path):
+def test_a_gate_may_start_an_internal_reviewer(tmp_path):
     reviews = []
 
     async def review(event):

@@ -148,7 +148,7 @@ def test_a_consumer_that_hangs_is_given_up_and_tried_again(tmp_path):
 
 
 @pytest.mark.rule("K8")
-def test_whoever_awaits_the_handle_is_the_consumer_where_nobody_delivers(world):
+def test_awaiting_the_handle_consumes_the_result_without_a_consumer(world):
     handle = world.spawn(Agent("done"))
     world.until(lambda: "ended" in world.kinds(handle))
     assert world.view(handle).delivery == "pending"

@@ -90,7 +90,7 @@ def test_a_native_gate_is_asked_after_an_error_where_its_endings_say_so(tmp_path
 
 @pytest.mark.rule("C3", "K15")
 @pytest.mark.parametrize(("verb", "ending"), [("kill", "killed"), ("reset", "reset")])
-def test_killed_and_reset_ask_nobody_and_tell_the_observers(world, verb, ending):
+def test_killed_and_reset_run_no_gate_and_notify_observers(world, verb, ending):
     log = watched(world)
     agent = Agent(Agent.WAIT)
     handle = world.spawn(agent)
@@ -160,7 +160,7 @@ def test_a_run_that_a_person_redirects_meets_no_gate_and_is_no_ending(world):
 
 
 @pytest.mark.rule("C6", "K16")
-def test_a_signal_that_the_old_run_has_ended_asks_nobody_while_a_steer_is_in_flight(world):
+def test_the_late_end_of_a_steered_run_runs_no_gate(world):
     log = watched(world)
     agent = Agent(Agent.WAIT, Agent.WAIT)
     handle = world.spawn(agent)
@@ -178,7 +178,7 @@ def test_a_signal_that_the_old_run_has_ended_asks_nobody_while_a_steer_is_in_fli
 
 
 @pytest.mark.rule("C7", "K14")
-def test_nobody_is_asked_or_told_about_an_internal_subagent(tmp_path):
+def test_an_internal_subagent_has_no_gates_and_no_observers(tmp_path):
     blocking = gate("g", Block("go on"), scopes=("agent", "subagent"))
     with World(tmp_path, gates=[blocking]) as world:
         log = watched(world)
@@ -240,7 +240,7 @@ def test_messages_that_come_while_the_agent_works_are_sent_together_before_the_g
 
 
 @pytest.mark.rule("C9", "C4")
-def test_an_interrupt_keeps_what_the_user_said_and_nobody_sent(world):
+def test_an_interrupt_keeps_unsent_messages_of_the_user(world):
     agent = Agent(Agent.WAIT)
     handle = world.launch(agent)
     world.at_work(agent)

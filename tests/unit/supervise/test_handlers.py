@@ -90,7 +90,7 @@ def test_a_handler_is_told_how_the_run_ended(world, turn, outcome, error):
 
 
 @pytest.mark.rule("K3")
-def test_a_subagent_that_nobody_here_asked_for_names_the_session_that_did(world):
+def test_a_foreign_subagent_names_the_session_that_started_it(world):
     seen = []
     world.engine.on("subagent_stopping", lambda event, ctx: seen.append(event))
     world.spawned(Agent("done", id="c1"), parent="session-of-a-stranger")

@@ -132,7 +132,7 @@ def test_the_plugin_is_told_of_success_failure_and_a_user_who_cancels(tmp_path, 
 
 
 @pytest.mark.rule("K10", "K13")
-def test_a_subagent_that_never_began_is_told_to_nobody(tmp_path):
+def test_a_subagent_that_never_began_is_not_reported(tmp_path):
     with Told(tmp_path, max_children=1) as world:
         root = Agent(Agent.WAIT, id="main-1")
         above = world.launch(root)
@@ -163,7 +163,7 @@ def test_a_plugin_that_throws_costs_neither_the_answer_nor_the_next_plugin(tmp_p
 
 
 @pytest.mark.rule("K10")
-def test_what_a_plugin_returns_continues_nobody_and_stopping_is_the_hook_that_does(tmp_path):
+def test_what_a_plugin_returns_continues_no_agent_but_stopping_does(tmp_path):
     block = {"allow": False, "prompt": "go on"}
     with World(tmp_path) as world:
         world.engine.on("stop", lambda event, ctx: block)

@@ -163,7 +163,7 @@ def test_subagent_ended_has_no_last_message_and_comes_after_the_handlers_allowed
 
 @pytest.mark.rule("A5")
 @pytest.mark.parametrize("prompt", [7, ["Run the tests."], {"text": "Run them."}])
-def test_a_prompt_that_is_not_text_redirects_nobody_and_that_is_said(tmp_path, prompt):
+def test_a_prompt_that_is_not_text_redirects_no_agent_and_warns(tmp_path, prompt):
     with Delivered(tmp_path) as world:
         world.engine.on("subagent_stopping", lambda event, ctx: {"allow": False, "prompt": prompt})
         agent = Agent("done")

@@ -150,7 +150,7 @@ def test_a_supervisor_that_was_taken_for_dead_owns_what_it_starts_from_then_on(t
 
 
 @pytest.mark.rule("K18")
-def test_closing_leaves_what_is_unfinished_to_whoever_recovers_it(tmp_path):
+def test_closing_leaves_unfinished_tasks_to_recovery(tmp_path):
     agent = Agent(Agent.WAIT)
     with World(tmp_path) as world:
         handle = world.launch(agent)

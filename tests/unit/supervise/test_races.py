@@ -84,7 +84,7 @@ def test_a_timeout_that_was_seen_is_not_undone_by_a_late_success(tmp_path):
 @pytest.mark.parametrize(
     ("verb", "ending"), [("kill", "killed"), ("reset", "reset"), ("interrupt", "interrupted")]
 )
-def test_whoever_ends_a_task_while_a_gate_runs_wins(tmp_path, verb, ending):
+def test_ending_a_task_wins_over_a_running_gate(tmp_path, verb, ending):
     asking = Asking(Block("go on"))
     with World(tmp_path, gates=[gate("g", asking, scopes=("subagent",))]) as world:
         agent = Agent("done")

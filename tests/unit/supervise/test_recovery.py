@@ -130,7 +130,7 @@ def test_a_gate_that_blocks_after_a_crash_sends_the_agent_back_once(tmp_path, st
 
 
 @pytest.mark.rule("K7", "K8", "K10")
-def test_a_result_that_nobody_was_told_of_is_told_and_delivered(tmp_path):
+def test_an_unreported_result_is_reported_and_delivered(tmp_path):
     left(tmp_path, "gating")
     dead = Dead(tmp_path)
     dead.ledger.connection.write(lambda db: db.execute("UPDATE tasks SET owner = ?", (dead.owner,)))

@@ -185,7 +185,7 @@ def test_an_empty_continuation_keeps_the_earlier_answer_marked_as_rejected(tmp_p
     assert announced[0].rejected == "a long report"
 
 
-def test_what_happens_is_told_as_it_happens_and_a_broken_listener_harms_nobody(world):
+def test_progress_is_reported_and_a_broken_listener_is_harmless(world):
     world.block(1)
 
     def talk(prompt):
