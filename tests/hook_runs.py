@@ -64,7 +64,7 @@ def in_bytes(content):
 def ask(content, *argv, environ=None):
     """Run the hook in this process; return its reply."""
     environ = os.environ if environ is None else environ
-    return hook.answer(HostCall(Options(argv), environ, lambda: in_bytes(content)))
+    return hook.reply_to(HostCall(Options(argv), environ, lambda: in_bytes(content)))
 
 
 def clean_environ(**more):

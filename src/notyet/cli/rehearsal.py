@@ -16,7 +16,7 @@ from notyet.core.record import replace
 from notyet.core.verdict import Allow, Block, Halt, Problem, Report, skipped
 from notyet.engine.stop import NO_SESSION, Stop, decide, warn_all
 from notyet.errors import LedgerError, LedgerNeedsRepair
-from notyet.hook.answer import Hook, answer_by, completed
+from notyet.hook.answer import Hook, completed, reply_of
 from notyet.hook.payload import HostCall, Options
 from notyet.hosts import command_dialect
 from notyet.hosts.host import Reply
@@ -145,7 +145,7 @@ def rehearse(
         HostCall(Options(argv), kept, lambda: stop.content), stop, names, answers, progress
     )
     try:
-        reply = answer_by(hook)
+        reply = reply_of(hook)
     finally:
         hook.ledger.close()
     if hook.error is not None:
@@ -153,7 +153,13 @@ def rehearse(
     done, setup = hook.done, hook.done.setup
     done.reply = reply
     done.event = hook.event or done.event
-    notes = (*hook.call.options.warnings, *hook.said, *setup.warnings, *setup.distrust, *hook.notes)
+    notes = (
+        *hook.call.options.warnings,
+        *hook.warnings,
+        *setup.warnings,
+        *setup.distrust,
+        *hook.notes,
+    )
     done.notes = tuple(dict.fromkeys(notes))
     done.trouble = hook.trouble[-1] if hook.trouble else ""
     return done
@@ -186,10 +192,10 @@ class RehearsalHook(Hook):
         self._known: AnyLedger = self.ledger  # or an empty one, in place of a damaged one
         self._begun = Begun(stop=0)
 
-    def stopping(self, event: StopEvent) -> Reply:
+    def answer_stop(self, event: StopEvent) -> Reply:
         """Answer a stop; options replace what its payload says."""
         self.event = self.about.changed(event)
-        return super().stopping(self.event)
+        return super().answer_stop(self.event)
 
     def load(self, event: StopEvent | StartEvent, longest: float) -> Setup:
         """Return what is in force, with only the gates that were named."""
@@ -228,7 +234,7 @@ class RehearsalHook(Hook):
             decision = self._with_begun(drive_sync(line))
             warnings = (*decision.warnings, *stop.warnings_of_files)
             done.stop_decision = replace(decision, warnings=warnings)
-        warn_all(done.stop_decision.warnings, self.said.append)
+        warn_all(done.stop_decision.warnings, self.warnings.append)
         warn_all(done.decision.warnings, self.notes.append)
         return done.stop_decision
 

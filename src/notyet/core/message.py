@@ -92,15 +92,15 @@ def _theirs(back: SendBack) -> list[str]:
 
     The mark stands once, before the first of Mux's reasons: those before it are not Mux's.
     """
-    said = []
+    texts = []
     is_marked = back.is_subagent or back.host != NATIVE  # Mux itself adds the line
     for gate, block, _ in back.blocks:
         if gate.check.speaks == MUX and not is_marked:
             is_marked = True
-            said.append(f"{CONTINUATION}\n{block.prompt}")
+            texts.append(f"{CONTINUATION}\n{block.prompt}")
         elif not _is_ours(gate):
-            said.append(block.prompt)
-    return said
+            texts.append(block.prompt)
+    return texts
 
 
 def _is_ours(gate: Gate) -> bool:
@@ -123,8 +123,8 @@ def _opening(back: SendBack) -> str:
     counted = [r for r in back.reports if not r.observed and not r.failed_lightly]
     asked = sum(r.answer is not None and r.spared != "unchanged" for r in counted)
     checks = f"{len(back.blocks)} of {asked} checks failed" if asked > 1 else "a check failed"
-    said = f"notyet: {checks} (send-back {back.count} of {back.limit})."
-    return f"{said} Your report was not delivered." if back.is_subagent else said
+    text = f"notyet: {checks} (send-back {back.count} of {back.limit})."
+    return f"{text} Your report was not delivered." if back.is_subagent else text
 
 
 def _others(back: SendBack) -> list[str]:
@@ -136,13 +136,15 @@ def _others(back: SendBack) -> list[str]:
         # One that was skipped as unchanged has not passed.
         if not report.observed and report.gate not in blocking and report.spared != "unchanged"
     ]
-    said = {
+    groups = {
         "Passed": [r for r in others if isinstance(r.answer, Allow) and not r.failed_lightly],
         "Failed without blocking": [r for r in others if r.failed_lightly],
         "Could not run": [r for r in others if isinstance(r.answer, Problem)],
         "Not run yet": [r for r in others if r.answer is None],
     }
-    return [f"{what}: {_names([r.gate for r in which])}." for what, which in said.items() if which]
+    return [
+        f"{what}: {_names([r.gate for r in which])}." for what, which in groups.items() if which
+    ]
 
 
 def _names(names: list[str]) -> str:
@@ -294,12 +296,12 @@ UNCHECKED = "NOT CHECKED"
 
 def note(decision: Decision) -> str:
     """Return one line about a decision for the user; empty when there is nothing to say."""
-    said = [_note(decision)]
+    parts = [_note(decision)]
     if decision.overridden:
         against = f"although stop {decision.overridden} had sent the agent back"
-        said.append(f"notyet: the host allowed the stop {against}")
-    said += dict.fromkeys(report.tell_user for report in decision.reports)
-    return " | ".join(" ".join(part.split()) for part in said if part.strip())
+        parts.append(f"notyet: the host allowed the stop {against}")
+    parts += dict.fromkeys(report.tell_user for report in decision.reports)
+    return " | ".join(" ".join(part.split()) for part in parts if part.strip())
 
 
 def _note(decision: Decision) -> str:

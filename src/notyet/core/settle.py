@@ -224,8 +224,8 @@ def _repeat_key(plan: Plan, tally: _Tally, tree: str) -> str:
         return ""
     from zlib import crc32
 
-    said = joined([block.because for _, block in tally.blocks])
-    words = masked(bounded(said, _MOST_COMPARED))
+    text = joined([block.because for _, block in tally.blocks])
+    words = masked(bounded(text, _MOST_COMPARED))
     names = "\n".join(gate.name for gate, _ in tally.blocks)
     same = crc32(f"{names}\n\n{words}".encode("utf-8", "replace"))
     return f"{same:08x}-{len(words)}-{tree}"

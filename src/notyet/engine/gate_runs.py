@@ -250,5 +250,5 @@ def _no_answer(check: Command, ended: Exit, remote: Remote | None) -> HookAnswer
         return None
     from notyet.hosts.answers import HookAnswer
 
-    said = f"its process ended with exit code {ended.code} and no answer"
-    return HookAnswer(answer=Problem("crashed", said))
+    text = f"its process ended with exit code {ended.code} and no answer"
+    return HookAnswer(answer=Problem("crashed", text))

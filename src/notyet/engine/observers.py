@@ -179,12 +179,12 @@ def _written(
 def _kind_of(decision: Decision) -> dict[str, str]:
     """Return the verdict's name and words: its fields alone do not name it."""
     verdict = decision.verdict
-    said = {"verdict": type(verdict).__name__.lower()}
+    fields = {"verdict": type(verdict).__name__.lower()}
     if isinstance(verdict, Block):
-        said |= {"prompt": verdict.prompt, "reason": verdict.because}
+        fields |= {"prompt": verdict.prompt, "reason": verdict.because}
     elif isinstance(verdict, Halt):
-        said["reason"] = verdict.reason
-    return said
+        fields["reason"] = verdict.reason
+    return fields
 
 
 def _ignore(_returned: object) -> tuple[Allow, str]:

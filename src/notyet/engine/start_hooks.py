@@ -87,17 +87,17 @@ def run_start_hooks(
 
 
 def _joined(reports: Sequence[Report], warn: Callable[[str], None]) -> str:
-    said = []
+    texts = []
     for report in reports:
         if isinstance(report.answer, Problem):
             warn(f"{report.gate} {report.answer} (it adds nothing)")
         elif isinstance(report.answer, Allow) and report.answer.note:
-            said.append(bounded(report.answer.note, _MOST_OF_ONE))
+            texts.append(bounded(report.answer.note, _MOST_OF_ONE))
         if report.warning:
             warn(f"{report.gate}: {report.warning}")
         if report.tell_user:  # it is for the user, not for the agent (F14)
             warn(f"{report.gate} says: {report.tell_user}")
-    return bounded(joined(said), _MOST)
+    return bounded(joined(texts), _MOST)
 
 
 def _arguments(hook: StartHook, event: StartEvent) -> tuple[Any, ...]:

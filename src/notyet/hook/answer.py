@@ -40,7 +40,7 @@ _WRITE_BACK_EVERY = 4  # stops, of which one shortens the ledger's log
 _NOT_FOR_USERS = frozenset({"inside", "supervised", "unreadable"})  # causes they cannot fix
 
 
-def answer_by(hook: Hook) -> Reply:
+def reply_of(hook: Hook) -> Reply:
     """Return the reply of a hook, with warnings on stderr where the host has a place for them.
 
     Raises OutOfTime if the time is up while it gives up or recovers.
@@ -53,11 +53,11 @@ def answer_by(hook: Hook) -> Reply:
     except Exception as error:  # noqa: BLE001  # a fault of ours must not reach the agent
         reply = hook.recover(error)
     be_undisturbed()  # no answer is lost while it is recorded
-    said = (*hook.call.options.warnings, *hook.said)
-    if reply.code or not said:  # with an exit code, the agent reads all of stderr
+    warnings = (*hook.call.options.warnings, *hook.warnings)
+    if reply.code or not warnings:  # with an exit code, the agent reads all of stderr
         return reply
 
-    words = [" ".join(clean(line).splitlines()) for line in said]
+    words = [" ".join(clean(line).splitlines()) for line in warnings]
     lines = [f"notyet: {line}" for line in dict.fromkeys(words)]
     # Hosts without a place for notes get them on stderr, maybe a second time.
     notes = [part for part in reply.stderr.split(" | ") if part and part.strip() not in lines]
@@ -76,47 +76,51 @@ class Hook:
         self.environ = call.environ
         self.host = call.options.host or DEFAULT
         self.workspace = ""  # chosen by a caller in a host's place; may be "local"
-        self.said = call.said
+        self.warnings = call.warnings
         self.event: StopEvent | None = None
         self.session: object = None  # as the payload has it, even if it is no event
 
     def answer(self) -> Reply:
         """Follow the line from payload to reply."""
         if self.environ.get("NOTYET_INSIDE"):  # a gate's own agent is never gated (E11)
-            return self.allow("inside", "NOTYET_INSIDE is set: a gate's own agent is not gated")
+            return self.allow_and_record(
+                "inside", "NOTYET_INSIDE is set: a gate's own agent is not gated"
+            )
         try:
             payload = self.call.payload()
         except Unreadable as error:
-            return self.allow("unreadable", str(error))
+            return self.allow_and_record("unreadable", str(error))
         self.session = host_named(self.host).value(payload, "session_id")
         unknown = self._unknown_host(payload)
         if unknown:
-            return self.allow("host", f"{unknown} is not supported, so nothing was checked")
+            return self.allow_and_record(
+                "host", f"{unknown} is not supported, so nothing was checked"
+            )
         host = host_named(self.host)
         self.session = host.value(payload, "session_id")
-        payload = payload | self.call.options.said_to(host)
+        payload = payload | self.call.options.fields_for(host)
         event = host.read_event(payload, self.environ)
         if event is None:
             return self._allow_other_event(payload)
         if self.host == "notyet" or of_wrong_kind(payload, host):
-            self.said += unusable(payload, event, host)
+            self.warnings += unusable(payload, event, host)
         # A supervisor gates the main agent and briefs it; the hook does so for subagents.
         is_others = event.scope == "agent" and self._is_supervised(event.session_id)
         if not isinstance(event, StopEvent):
             if is_others:
-                return self.nothing()
+                return self.allow_reply()
             from notyet.hook.start import answer_start
 
             return answer_start(self, event)
         self.event = event
         if is_others:
-            said = "NOTYET_SUPERVISED is set: the supervisor runs the gates itself"
-            return self.allow("supervised", said)
+            why = "NOTYET_SUPERVISED is set: the supervisor runs the gates itself"
+            return self.allow_and_record("supervised", why)
         why = no_workspace(payload, event) if self.host == "notyet" else ""  # others name none
         if why:
-            self.allow("unreadable", why)
-            return self.nothing(f"notyet: {why}")
-        return self.stopping(event)
+            self.allow_and_record("unreadable", why)
+            return self.allow_reply(f"notyet: {why}")
+        return self.answer_stop(event)
 
     def _unknown_host(self, payload: Mapping[str, Any]) -> str:
         """Find out which host calls; return the name of one that we do not speak to."""
@@ -135,7 +139,7 @@ class Hook:
         if unknown not in LIKE_DEFAULT or host.value(payload, "event") not in (*host.stops,):
             return unknown
         self.call.is_from(self.host)
-        self.said.append(f"this looks like {unknown}; it is answered as {host.title}")
+        self.warnings.append(f"this looks like {unknown}; it is answered as {host.title}")
         return ""
 
     def _is_supervised(self, session: str) -> bool:
@@ -146,19 +150,21 @@ class Hook:
 
         if is_supervised(mark, session):
             return True
-        self.said.append("NOTYET_SUPERVISED names no supervisor of this session; gated as usual")
+        self.warnings.append(
+            "NOTYET_SUPERVISED names no supervisor of this session; gated as usual"
+        )
         return False
 
-    def stopping(self, event: StopEvent) -> Reply:
+    def answer_stop(self, event: StopEvent) -> Reply:
         """Answer a stop."""
         off = self.switched_off(event.cwd)
         if off:
-            return self.allow("off", off)
+            return self.allow_and_record("off", off)
         setup = self.load(event, _LOOK)
         if self.is_probe():
             from notyet.hook.probe import would_run
 
-            return self.nothing(would_run(event, setup))
+            return self.allow_reply(would_run(event, setup))
         if setup.gates or setup.observers or setup.notifications:
             decision = self.check(event, setup)
             if decision is not None and decision.why != "no-gate":
@@ -199,7 +205,7 @@ class Hook:
         started, within = monotonic(), self.time_left()
         gates = select(event, setup.gates)
         if not gates and not setup.observers and not setup.notifications:
-            self.said += missing_names(event, setup.gates)
+            self.warnings += missing_names(event, setup.gates)
             return None
         from notyet.core.limits import Limits
         from notyet.engine.stop import Stop, check
@@ -213,18 +219,18 @@ class Hook:
             declared=setup.gates,
             limits=Limits(**setup.limits),
             within=within,
-            warn=self.said.append,
+            warn=self.warnings.append,
             watches=self._watches(setup),
             before_commands=self.before_commands,
             on_wait=self._use_wait,
         )
         decision = drive_sync(check(stop))
-        self.said += [line for line in self.repaired() if line not in self.said]
+        self.warnings += [line for line in self.repaired() if line not in self.warnings]
         if setup.notifications:
             from notyet.engine.desktop import notify_desktop
 
             left = started + within + min(_LAST, within / 8) - monotonic()
-            self.said += notify_desktop(event, decision, setup, self.environ, left)
+            self.warnings += notify_desktop(event, decision, setup, self.environ, left)
         return decision
 
     def _open_ledger(self) -> Ledger:
@@ -251,21 +257,23 @@ class Hook:
             ledger.connection.write_back()  # the next process has less to read
 
     def repaired(self) -> Sequence[str]:
-        """Return what is said if the ledger was damaged, so that counting began anew."""
+        """Return the warnings if the ledger was damaged, so that counting began anew."""
         return self.call.ledger.connection.repairs if self.call.ledger is not None else ()
 
     def _without_gates(self, event: StopEvent, setup: Setup) -> Reply:
         if setup.untrusted:
-            return self.allow("untrusted", *setup.distrust, *setup.warnings)
+            return self.allow_and_record("untrusted", *setup.distrust, *setup.warnings)
         if setup.unreadable or setup.warnings:
-            return self.allow("config", *setup.warnings)
+            return self.allow_and_record("config", *setup.warnings)
         if event.workspace:  # then the project is on that machine
-            return self.nothing()
+            return self.allow_reply()
         if not event.cwd:
-            return self.allow("unreadable", "the event has no cwd, so no project was found")
+            return self.allow_and_record(
+                "unreadable", "the event has no cwd, so no project was found"
+            )
         if not light.isdir(event.cwd):
-            return self.allow("unreadable", f"the folder {visible(event.cwd)} is gone")
-        return self.nothing()
+            return self.allow_and_record("unreadable", f"the folder {visible(event.cwd)} is gone")
+        return self.allow_reply()
 
     def _reply(self, event: StopEvent, decision: Decision, setup: Setup) -> Reply:
         from notyet.core.message import note
@@ -292,7 +300,7 @@ class Hook:
 
         return is_probe(self.session, self.environ)
 
-    def nothing(self, note: str = "") -> Reply:
+    def allow_reply(self, note: str = "") -> Reply:
         """Return the reply that allows a stop in its host's words."""
         host = host_named(self.host)
         if not note:
@@ -303,18 +311,18 @@ class Hook:
 
     # A stop that is not checked.
 
-    def allow(self, cause: str, *words: str) -> Reply:
+    def allow_and_record(self, cause: str, *words: str) -> Reply:
         """Allow a stop unchecked: say why on stderr and to the user, and record it (G5)."""
-        self.said += words
+        self.warnings += words
         repaired: Sequence[str] = ()
         try:
             if not self.is_probe():
                 repaired = self.record_skip(cause, words)
         except LedgerError as error:
-            self.said.append(f"that was not recorded: {error}")
-        self.said += repaired
+            self.warnings.append(f"that was not recorded: {error}")
+        self.warnings += repaired
         news = repaired if cause in _NOT_FOR_USERS else (*words, *repaired)
-        return self.nothing(" | ".join(f"notyet: {line}" for line in news))
+        return self.allow_reply(" | ".join(f"notyet: {line}" for line in news))
 
     def record_skip(self, cause: str, words: Sequence[str]) -> Sequence[str]:
         """Record a stop that is allowed unchecked; return what was repaired. Raises LedgerError."""
@@ -334,31 +342,33 @@ class Hook:
         host = host_named(self.host)
         name = host.value(payload, "event")
         if not isinstance(name, str) or not name.strip():
-            return self.allow("unreadable", f"the event on stdin has no {host.fields['event'][0]}")
+            return self.allow_and_record(
+                "unreadable", f"the event on stdin has no {host.fields['event'][0]}"
+            )
         stops = " and ".join(host.stops)
-        self.said.append(f"{name[:80]} is not about a stop; use notyet for {stops}")
-        return self.nothing()
+        self.warnings.append(f"{name[:80]} is not about a stop; use notyet for {stops}")
+        return self.allow_reply()
 
     def give_up(self) -> Reply:
         """Allow the stop because the host waits no longer."""
-        said = f"no answer within the {self.patience():g} s that the host waits; NOT CHECKED"
+        why = f"no answer within the {self.patience():g} s that the host waits; NOT CHECKED"
         try:
             # A stop that was begun in the ledger is recorded there as cancelled.
             if self.call.ledger is None or not self.call.ledger.newest:
                 be_brief()
-                return self.allow("deadline", said)
+                return self.allow_and_record("deadline", why)
         except OutOfTime:  # not even recorded in time
             be_undisturbed()
-        self.said.append(said)
-        return self.nothing(f"notyet: {said}")
+        self.warnings.append(why)
+        return self.allow_reply(f"notyet: {why}")
 
     def recover(self, error: Exception) -> Reply:
         """Allow the stop after a fault of ours, even if that fault happens again."""
-        said = f"internal error: {type(error).__name__}: {error}"
+        why = f"internal error: {type(error).__name__}: {error}"
         try:
-            return self.allow("internal", said)
+            return self.allow_and_record("internal", why)
         except Exception:  # noqa: BLE001  # every host accepts an empty answer
-            self.said.append(said)
+            self.warnings.append(why)
             return Reply()
 
 

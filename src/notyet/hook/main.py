@@ -11,7 +11,7 @@ from __future__ import annotations
 from notyet import light
 from notyet.config.find import projects_files
 from notyet.hook.payload import HostCall, Options, Unreadable, of_wrong_kind
-from notyet.hook.process import OutOfTime, adopt, answer_host, be_undisturbed, read_stdin
+from notyet.hook.process import OutOfTime, adopt, be_undisturbed, read_stdin, serve_host
 from notyet.hosts import HOSTS, host_named
 from notyet.hosts.host import Reply
 
@@ -28,10 +28,10 @@ def serve(argv: Sequence[str]) -> int:
     """Read stdin, answer on stdout, and return the exit code."""
     call = HostCall(Options(argv), light.variables(), read_stdin)
     _served.append(call)  # a ledger that is freed is closed, and the host waits for that checkpoint
-    return answer_host(lambda: answer(call, adopt), lambda: _tidy(call))
+    return serve_host(lambda: reply_to(call, adopt), lambda: _tidy(call))
 
 
-def answer(call: HostCall, before_commands: Callable[[], None] | None = None) -> Reply:
+def reply_to(call: HostCall, before_commands: Callable[[], None] | None = None) -> Reply:
     """Answer one event; whatever happens, with a reply that the host understands.
 
     `before_commands` is called before the first gate starts, if one does.
@@ -47,9 +47,9 @@ def answer(call: HostCall, before_commands: Callable[[], None] | None = None) ->
         try:
             if call.is_out_of_time:
                 be_undisturbed()
-            from notyet.hook.answer import Hook, answer_by
+            from notyet.hook.answer import Hook, reply_of
 
-            return answer_by(Hook(call, before_commands))
+            return reply_of(Hook(call, before_commands))
         except OutOfTime:  # while modules were loaded, or while giving up
             call.is_out_of_time = True
 
@@ -67,7 +67,7 @@ def needs_nothing(call: HostCall) -> bool:
         from notyet.hosts.detect import detect
 
         call.is_from(detect(payload))
-    if call.host not in HOSTS or call.said:
+    if call.host not in HOSTS or call.warnings:
         return False
     host = host_named(call.host)
     if of_wrong_kind(payload, host):

@@ -51,10 +51,12 @@ class Options:
                 continue
             self._take(name, value if has_value else words.pop(0))
 
-    def said_to(self, host: Host) -> dict[str, str]:
+    def fields_for(self, host: Host) -> dict[str, str]:
         """Return what the command line says in the payload's place, by the host's field names."""
-        said = {"event": self.event, "agent_name": self.agent}
-        return {name: said[of] for of in said if said[of] for name in host.fields.get(of, ())[:1]}
+        given = {"event": self.event, "agent_name": self.agent}
+        return {
+            name: given[of] for of in given if given[of] for name in host.fields.get(of, ())[:1]
+        }
 
     def _take(self, name: str, value: str) -> None:
         if name in {"--config", "--event", "--agent"}:
@@ -88,7 +90,7 @@ class HostCall:
         self.environ = environ
         self.started = monotonic()
         self.host = options.host  # or, once it is read, who wrote the payload
-        self.said: list[str] = []  # for stderr, where hosts show or log it
+        self.warnings: list[str] = []  # for stderr, where hosts show or log it
         self.is_out_of_time = False
         self.ledger: Ledger | None = None  # once it is opened
         self._read = read
@@ -102,7 +104,7 @@ class HostCall:
         if self._payload is None:
             host_waits(self.patience)
             try:
-                self._payload = payload_from(self._read(), self.said)
+                self._payload = payload_from(self._read(), self.warnings)
             except (Exception, OutOfTime) as error:  # noqa: BLE001  # raised below
                 self._payload = error
         if isinstance(self._payload, dict):
@@ -122,11 +124,11 @@ class HostCall:
         return host_named(self.host).timeout
 
 
-def payload_from(content: bytes, said: list[str]) -> dict[str, Any]:
-    """Read what a host sent. Raises Unreadable; `said` gets what its sender should know."""
+def payload_from(content: bytes, warnings: list[str]) -> dict[str, Any]:
+    """Read what a host sent. Raises Unreadable; `warnings` gets what its sender should know."""
     if len(content) > _MOST_BYTES:
         raise Unreadable(f"the payload is larger than {_MOST_BYTES // 1024 // 1024} MB")
-    text = _decoded(content, said)
+    text = _decoded(content, warnings)
     if not text.strip():
         raise Unreadable("no event on stdin")
     try:
@@ -138,16 +140,16 @@ def payload_from(content: bytes, said: list[str]) -> dict[str, Any]:
     return payload
 
 
-def _decoded(content: bytes, said: list[str]) -> str:
+def _decoded(content: bytes, warnings: list[str]) -> str:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        said.append(
+        warnings.append(
             f"the payload is not UTF-8 at byte {error.start}; undecodable bytes were replaced"
         )
         text = content.decode("utf-8", "replace")
     if text.startswith("\ufeff"):
-        said.append("the payload starts with a byte order mark, which was ignored")
+        warnings.append("the payload starts with a byte order mark, which was ignored")
         text = text[1:]
     return text
 
@@ -189,13 +191,13 @@ def no_workspace(payload: Mapping[str, Any], event: StopEvent) -> str:
     """
     from notyet.core.remote import remote_from
 
-    said = payload.get("workspace")
-    if event.workspace or _is_nothing(said, LOCAL):
+    value = payload.get("workspace")
+    if event.workspace or _is_nothing(value, LOCAL):
         return ""
-    why = f"it is {kind_of(said)}"
+    why = f"it is {kind_of(value)}"
     try:
-        if isinstance(said, str):
-            remote_from(said)
+        if isinstance(value, str):
+            remote_from(value)
     except ValueError as error:
         why = str(error)
     return f"the event's workspace cannot be used, so nothing was checked: {why}"

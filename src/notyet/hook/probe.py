@@ -29,8 +29,8 @@ def is_probe(session: object, environ: Mapping[str, str]) -> bool:
 def would_run(event: StopEvent, setup: Setup) -> str:
     """Return which gates this stop would run, and which run for subagents; or why none does."""
     running = [gate.name for gate in select(event, setup.gates)]
-    said = [f"would run {', '.join(running)}" if running else WOULD_RUN_NOTHING]
+    parts = [f"would run {', '.join(running)}" if running else WOULD_RUN_NOTHING]
     others = [gate.name for gate in setup.gates if "subagent" in gate.match.events]
     if others and event.scope == "agent":
-        said.append(f"for subagents {', '.join(others)}")
-    return f"notyet {__version__}: {'; '.join((*said, *setup.distrust, *setup.warnings))}"
+        parts.append(f"for subagents {', '.join(others)}")
+    return f"notyet {__version__}: {'; '.join((*parts, *setup.distrust, *setup.warnings))}"

@@ -152,7 +152,7 @@ def host_started_at() -> float | None:
     return own_birth()
 
 
-def answer_host(answer: Callable[[], Reply], afterwards: Callable[[], None]) -> int:
+def serve_host(answer: Callable[[], Reply], afterwards: Callable[[], None]) -> int:
     """Answer the host that started this process; return the exit code.
 
     `afterwards` is called briefly once the host has its answer.

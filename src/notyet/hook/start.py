@@ -24,20 +24,20 @@ _LOOK = 5.0  # seconds to look at files
 def answer_start(hook: Hook, event: StartEvent) -> Reply:
     """Answer the start of an agent."""
     if hook.switched_off(event.cwd):
-        return hook.nothing()
+        return hook.allow_reply()
     setup = hook.load(event, 0.0)
     if any(gate.when == "changed" for gate in setup.gates):
         try:
             _remember_files(event, setup, min(_LOOK, hook.time_left() / 3))
         except LedgerError as error:  # then its gates run once more, that is all
-            hook.said.append(f"{error} (the files at the start were not recorded)")
+            hook.warnings.append(f"{error} (the files at the start were not recorded)")
     if setup.start_tell and setup.workspace:  # the gates may be in files on that machine
         setup = hook.load(event, _LOOK)
     if not setup.start_tell:
-        return hook.nothing()
+        return hook.allow_reply()
 
     words = briefing_for(event, setup.gates)
-    return host_named(hook.host).write_context(words, event) if words else hook.nothing()
+    return host_named(hook.host).write_context(words, event) if words else hook.allow_reply()
 
 
 def _remember_files(event: StartEvent, setup: Setup, patience: float) -> None:

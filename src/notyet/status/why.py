@@ -20,7 +20,7 @@ from notyet.engine.stop import NO_SESSION
 from notyet.engine.unchanged import files_of, scope_key, trees_of
 from notyet.errors import LedgerError, LedgerNeedsRepair
 from notyet.git.fingerprint import PATIENCE
-from notyet.hook.answer import PROBE, Hook, answer_by, completed
+from notyet.hook.answer import PROBE, Hook, completed, reply_of
 from notyet.hook.payload import HostCall, Options
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.passes import Wanted, has_ever_passed, passed_at
@@ -123,13 +123,13 @@ class ExplainHook(Hook):
 
     def look(self) -> None:
         """Do what the hook does, up to its gates."""
-        answer_by(self)
+        reply_of(self)
         self.stop = completed(self.stop, self.setup)
 
-    def stopping(self, event: StopEvent) -> Reply:
+    def answer_stop(self, event: StopEvent) -> Reply:
         """Answer a stop; options replace what its payload says."""
         self.event = self.stop = self._change(event)
-        return super().stopping(self.stop)
+        return super().answer_stop(self.stop)
 
     def load(self, event: StopEvent | StartEvent, _longest: float) -> Setup:
         """Return what is in force, without connecting to another machine."""
@@ -180,7 +180,7 @@ def why(hook: ExplainHook, environ: Mapping[str, str]) -> Why:
     gates = select(event, setup.gates)
     planned = plan(event, gates, known, Limits(**setup.limits), setup.gates)
     cause, words = (cause, words) if cause else _skipped(event, planned)
-    notes = [*hook.said, *setup.distrust, *setup.warnings, *planned.warnings]
+    notes = [*hook.warnings, *setup.distrust, *setup.warnings, *planned.warnings]
     notes += [f"{damage} and counts anew"] if damage else []
     return Why(
         host=event.host,

@@ -173,7 +173,7 @@ def stops(project, flags, event="Stop"):
         }
         raw = json.dumps(payload).encode()
         replies.append(
-            hook.answer(HostCall(Options(["--host", "mux"]), os.environ, lambda raw=raw: raw))
+            hook.reply_to(HostCall(Options(["--host", "mux"]), os.environ, lambda raw=raw: raw))
         )
     return [json.loads(reply.stdout) if reply.stdout else {} for reply in replies]
 

@@ -58,7 +58,7 @@ def answered(reads, step):
             sys.settrace(None)
         return Reply()
 
-    hook_process.answer_host(answer, lambda: None)
+    hook_process.serve_host(answer, lambda: None)
     return 3 if left[0] > 0 else 0 if got == [{{"a": 1}}] else 1
 
 step, lost = 0, []
@@ -198,7 +198,7 @@ class Said(list):
 answer = hook_line.Hook.answer
 def answered(hook):
     reply = answer(hook)
-    hook.said = Said(hook.said)
+    hook.warnings = Said(hook.warnings)
     return reply
 hook_line.Hook.answer = answered"""
     done = run_changed_hook(payload("claude", project), change, "--host", "claude")

@@ -26,20 +26,20 @@ def place(tmp_path):
 @pytest.fixture
 def alone(monkeypatch):
     """The door alone: there is no line behind it."""
-    monkeypatch.setattr(hook_answer, "answer_by", lambda _: pytest.fail("the door did not answer"))
+    monkeypatch.setattr(hook_answer, "reply_of", lambda _: pytest.fail("the door did not answer"))
 
 
 @pytest.fixture
 def gone_on(monkeypatch):
     """The calls that the door let through to the line."""
     calls = []
-    answered = hook_answer.answer_by
+    answered = hook_answer.reply_of
 
     def noting(call):
         calls.append(call)
         return answered(call)
 
-    monkeypatch.setattr(hook_answer, "answer_by", noting)
+    monkeypatch.setattr(hook_answer, "reply_of", noting)
     return calls
 
 
@@ -57,7 +57,7 @@ def by_the_line(content, *argv, environ=None):
     """Answer without the door."""
     given = os.environ if environ is None else environ
     call = HostCall(Options(argv), given, lambda: in_bytes(content))
-    return hook_answer.answer_by(hook_answer.Hook(call))
+    return hook_answer.reply_of(hook_answer.Hook(call))
 
 
 @pytest.mark.rule("A10")
@@ -220,7 +220,7 @@ def test_a_stop_that_runs_out_of_time_at_the_door_is_let_go_and_written_down(
 
 @pytest.mark.rule("E9")
 def test_a_host_that_takes_too_long_to_say_what_it_wants_is_let_go(late):
-    reply = hook.answer(HostCall(Options(["--host", "claude"]), os.environ, late))
+    reply = hook.reply_to(HostCall(Options(["--host", "claude"]), os.environ, late))
     assert "no answer within" in reply.stdout
     assert stops() == [("skipped", "deadline")]
 

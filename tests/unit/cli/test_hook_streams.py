@@ -67,14 +67,14 @@ def test_a_signal_ends_the_question_and_a_second_one_is_ignored(streams, number)
             finally:
                 signal.raise_signal(number)
 
-        assert hook_process.answer_host(answer, bool) == 0
+        assert hook_process.serve_host(answer, bool) == 0
         assert streams.heard() == (b"", b"")
 
 
 def test_a_signal_after_the_answer_does_not_cost_it(streams, monkeypatch):
     with streams:
         monkeypatch.setattr(hook_process, "_sweep", lambda: signal.raise_signal(signal.SIGTERM))
-        assert hook_process.answer_host(lambda: Reply(stdout="said"), bool) == 0
+        assert hook_process.serve_host(lambda: Reply(stdout="said"), bool) == 0
         assert streams.heard()[0] == b"said\n"
 
 

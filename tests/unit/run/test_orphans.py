@@ -112,7 +112,7 @@ import os, pathlib, sys
 sys.path[:0] = sys.argv[3:]
 from commands import pids_in, run, running, script, until
 from notyet.run import process
-from notyet.hook.process import adopt, answer_host
+from notyet.hook.process import adopt, serve_host
 from notyet.hosts.host import Reply
 here, left = pathlib.Path(sys.argv[1]), sys.argv[2]
 real = process.launch
@@ -128,7 +128,7 @@ def answer():
     adopt()
     run(script(f"{left} >/dev/null 2>&1 &", here, environ=dict(os.environ)))
     return Reply()
-code = answer_host(answer, lambda: None)
+code = serve_host(answer, lambda: None)
 print(code, *(pid for pid in pids_in(here) if running(pid)), "left")
 """
 STAY = "setsid sh -c 'echo $$ > a.pid; exec sleep 1000'"
