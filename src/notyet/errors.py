@@ -1,6 +1,11 @@
-"""Everything that notyet raises."""
+"""Everything that notyet raises, and the guards around foreign code."""
 
 from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import Any
 
 __all__ = [
     "LedgerBusy",
@@ -70,3 +75,19 @@ class Undeliverable(NotyetError):  # noqa: N818  # named after what happened
 
 class LifecycleError(Exception):
     """A run was moved in a way its lifecycle does not know."""
+
+
+def attempt(call: Callable[..., Any], *args: object) -> tuple[Any, Exception | None]:
+    """Call foreign code; return its result and None, or None and the exception that it raised."""
+    try:
+        return call(*args), None
+    except Exception as error:  # noqa: BLE001  # foreign code
+        return None, error
+
+
+async def attempt_async(work: Awaitable[Any]) -> tuple[Any, Exception | None]:
+    """Await foreign code; return its result and None, or None and the exception that it raised."""
+    try:
+        return await work, None
+    except Exception as error:  # noqa: BLE001  # foreign code
+        return None, error

@@ -21,7 +21,7 @@ from notyet.agents.turn_builder import in_a_line, notify
 from notyet.core.record import replace
 from notyet.core.session import News, Turn
 from notyet.core.text import bounded
-from notyet.errors import Refused, SendError
+from notyet.errors import Refused, SendError, attempt_async
 from notyet.run.cannot_start import CannotStart
 from notyet.run.spawn import SH, Job, shell_argv
 
@@ -208,9 +208,8 @@ class _Play:
         for step in self._scene.steps:
             if self._stop.done() or self._error is not None:
                 break
-            try:
-                await self._do(step)
-            except Exception as error:  # noqa: BLE001  # a foreign function
+            _, error = await attempt_async(self._do(step))
+            if error is not None:
                 self._error = f"the tool failed: {type(error).__name__}: {error}"
         stop_reason: StopReason = self._scene.stop_reason
         if self._stop.done():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from notyet.core.event import Usage
 from notyet.core.session import News, Turn
 from notyet.core.text import bounded, clean
+from notyet.errors import attempt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -161,9 +162,8 @@ def notify(on_news: Notify | None, news: News) -> None:
     """Call a session's `on_news`, whose failure must not end the turn."""
     if on_news is None:
         return
-    try:
-        on_news(news)
-    except Exception as error:  # noqa: BLE001  # foreign code
+    _, error = attempt(on_news, news)
+    if error is not None:
         context = {"message": "on_news failed", "exception": error}
         asyncio.get_running_loop().call_exception_handler(context)
 

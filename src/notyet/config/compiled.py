@@ -206,10 +206,9 @@ def write_private(path: str, text: str) -> None:
             file.flush()
             light.fsync(file.fileno())
         light.replace(beside, path)
-    except BaseException:
+    finally:
         if light.exists(beside):
             light.unlink(beside)
-        raise
 
 
 def is_unchanged(record: Trusted, text: str, *, own: bool = False) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from notyet.core.record import Record, check_types, variant
 from notyet.core.remote import LOCAL, remote_from
+from notyet.errors import attempt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,10 +141,8 @@ def private_copy(event: StopEvent) -> StopEvent:
 def _own(value: Any) -> Any:
     from copy import deepcopy
 
-    try:
-        return deepcopy(value)
-    except Exception:  # noqa: BLE001  # a foreign object that cannot be copied is shared
-        return value
+    copied, error = attempt(deepcopy, value)
+    return copied if error is None else value  # shared, if it cannot be copied
 
 
 class StartEvent(Record, kw_only=True):

@@ -17,6 +17,7 @@ from notyet.engine.gate_runs import gate_function
 from notyet.engine.observers import OBSERVED, Observer, Watch, notify_all
 from notyet.engine.start_hooks import StartHook, run_start_hooks, start_handler
 from notyet.engine.stop import WAIT_FOR_EQUAL, Stop, check, decide
+from notyet.errors import attempt
 from notyet.hosts import openclaw
 from notyet.hosts.plugins import STARTING
 from notyet.ledger.memory import MemoryLedger
@@ -267,9 +268,8 @@ def _guarded(warn: Callable[[str], None]) -> Callable[[str], None]:
     """Return a function that passes on warnings, and cannot cost the caller the verdict."""
 
     def guarded(message: str) -> None:
-        try:
-            warn(message)
-        except Exception:  # noqa: BLE001  # foreign code
+        _, error = attempt(warn, message)
+        if error is not None:
             _log(message)
 
     return guarded

@@ -195,7 +195,7 @@ def _start(command: GitCommand, program: str, environ: Mapping[str, str]) -> Non
             setsigmask=(),
             setsigdef=_USUAL,
         )
-    except BaseException:
+    except (OSError, ValueError):
         light.close(command.pipe)
         raise
     finally:

@@ -15,7 +15,7 @@ from notyet.core.event import StopEvent
 from notyet.core.record import replace
 from notyet.core.text import clean, visible
 from notyet.core.verdict import Allow, skipped
-from notyet.errors import LedgerError
+from notyet.errors import LedgerError, attempt
 from notyet.hook.payload import Unreadable, no_workspace, of_wrong_kind, unusable
 from notyet.hook.process import OutOfTime, be_brief, be_undisturbed, host_started_at
 from notyet.hosts import DEFAULT, HOSTS, host_named, time_to_answer
@@ -365,11 +365,12 @@ class Hook:
     def recover(self, error: Exception) -> Reply:
         """Allow the stop after a fault of ours, even if that fault happens again."""
         why = f"internal error: {type(error).__name__}: {error}"
-        try:
-            return self.allow_and_record("internal", why)
-        except Exception:  # noqa: BLE001  # every host accepts an empty answer
-            self.warnings.append(why)
-            return Reply()
+        reply: Reply
+        reply, again = attempt(self.allow_and_record, "internal", why)
+        if again is None:
+            return reply
+        self.warnings.append(why)
+        return Reply()  # every host accepts an empty answer
 
 
 def completed(event: StopEvent, setup: Setup) -> StopEvent:

@@ -105,7 +105,7 @@ class HostCall:
             host_waits(self.patience)
             try:
                 self._payload = payload_from(self._read(), self.warnings)
-            except (Exception, OutOfTime) as error:  # noqa: BLE001  # raised below
+            except (Unreadable, OSError, ValueError, RecursionError, OutOfTime) as error:
                 self._payload = error
         if isinstance(self._payload, dict):
             return self._payload

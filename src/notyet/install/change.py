@@ -73,7 +73,7 @@ class Change:
             _put(self.trust, state)
             try:
                 return _put(self, state)
-            except BaseException:
+            except OSError:
                 back = Change(path=self.trust.path, before=None, after=self.trust.before)
                 _put(back, state)
                 raise
@@ -284,10 +284,9 @@ def _beside(path: str) -> Iterator[tuple[str, BinaryIO]]:
     try:
         with open(descriptor, "wb") as file:
             yield beside, file
-    except BaseException:
+    finally:
         if os.path.exists(beside):
             os.unlink(beside)
-        raise
     directory = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(directory)

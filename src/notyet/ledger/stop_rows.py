@@ -11,6 +11,7 @@ from notyet.core.limits import History
 from notyet.core.record import Record, plain
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
+from notyet.errors import attempt
 from notyet.light import dumps, loads
 
 TYPE_CHECKING = False
@@ -92,10 +93,8 @@ def _json(value: Any) -> str:
 
 
 def _described(value: object) -> str:
-    try:
-        return bounded(repr(value), _MOST_TEXT)
-    except Exception:  # noqa: BLE001  # a foreign object whose own __repr__ raises
-        return f"<{type(value).__name__}>"
+    text, error = attempt(repr, value)
+    return bounded(text, _MOST_TEXT) if error is None else f"<{type(value).__name__}>"
 
 
 def _bounded_json(text: str) -> str:

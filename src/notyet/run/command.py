@@ -6,6 +6,7 @@ from notyet import light
 from notyet.core.record import Record, variant
 from notyet.core.text import clean
 from notyet.core.verdict import Problem, Report
+from notyet.errors import attempt
 from notyet.run.command_runner import run_processes
 from notyet.run.spawn import Job, shell_argv
 
@@ -47,9 +48,8 @@ class GateCommand(Record, kw_only=True):
             return variant(
                 blank, known | {"answer": self._with_machine(Problem("deadline", ended))}
             )
-        try:
-            reading = self.read(exit)
-        except Exception as error:  # noqa: BLE001  # no output of a command may crash the hook
+        reading, error = attempt(self.read, exit)
+        if error is not None:  # no output of a command may crash the hook
             from notyet.run.functions import crashed
 
             return variant(blank, known | {"answer": self._with_machine(crashed(error))})

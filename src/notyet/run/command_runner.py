@@ -16,6 +16,7 @@ import select
 from time import monotonic
 
 from notyet import light
+from notyet.run.cannot_start import CannotStart
 from notyet.run.groups import Watchdog, living, reap, reap_or_defer
 from notyet.run.process import NEVER, Process, block_sigpipe, restore_sigpipe
 from notyet.run.spawn import (
@@ -231,8 +232,6 @@ class CommandRunner:
 
     def _launch(self, process: Process) -> None:
         if process.job.refused:
-            from notyet.run.cannot_start import CannotStart
-
             raise CannotStart(process.job.refused)
         argv, environ = prepare(process.job, self.here, self.token)
         # Before the first command, so that it is ended whenever we are killed.

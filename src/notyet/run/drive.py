@@ -7,7 +7,7 @@ driver for event loops. `functions` has what only Python gates need, which a hoo
 
 from __future__ import annotations
 
-from notyet.errors import NotyetError
+from notyet.errors import NotyetError, attempt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,12 +58,11 @@ class Stage:
         """Report progress: a gate starts, or has a report. Log what the callback raises."""
         if self.progress is None:
             return
-        try:
-            self.progress(name, report)
-        except Exception:  # foreign code, which must not affect the outcome
+        _, error = attempt(self.progress, name, report)
+        if error is not None:  # it must not affect the outcome
             import logging
 
-            logging.getLogger("notyet").debug("progress", exc_info=True)
+            logging.getLogger("notyet").debug("progress", exc_info=error)
 
 
 class Call:

@@ -23,6 +23,7 @@ from time import monotonic
 from typing import Any
 
 from notyet.core.verdict import Problem
+from notyet.errors import attempt
 from notyet.run.command import run_commands
 from notyet.run.drive import Call
 from notyet.run.functions import (
@@ -149,12 +150,13 @@ class Commands:
 
     def _run(self, cancel: int) -> None:
         answered = self._report if self._stage.progress is not None else None
+        run = partial(run_commands, self._commands, self._stage.deadline, cancel, answered=answered)
         try:
-            reports = run_commands(self._commands, self._stage.deadline, cancel, answered=answered)
-        except BaseException as error:  # noqa: BLE001  # reported in the loop's thread, which waits
-            call_in_loop(self._loop, self._fail, crashed(error))
-        else:
-            call_in_loop(self._loop, self._deliver_all, reports)
+            reports, error = attempt(run)
+            if error is not None:  # reported in the loop's thread, which waits
+                call_in_loop(self._loop, self._fail, crashed(error))
+            else:
+                call_in_loop(self._loop, self._deliver_all, reports)
         finally:
             os.close(cancel)
 
@@ -394,11 +396,7 @@ async def _in_thread(
             done.set_result((result, error))
 
     def job() -> None:
-        result, failure = None, None
-        try:
-            result = step.call(*step.args)
-        except Exception as error:  # noqa: BLE001  # raised in the steps
-            failure = error
+        result, failure = attempt(step.call, *step.args)
         if not call_in_loop(loop, deliver, result, failure):
             undo(result, failure)
 

@@ -16,6 +16,7 @@ from time import monotonic
 
 from notyet.core.record import variant
 from notyet.core.verdict import Problem, Report
+from notyet.errors import attempt
 from notyet.run.drive import run_stage_commands
 
 TYPE_CHECKING = False
@@ -200,11 +201,10 @@ async def guarded_async(
 
 def _answered(function: GateFunction, returned: object, started: float) -> Report:
     seconds = monotonic() - started
-    try:
-        answer, warning = function.read(returned)
-    except Exception as error:  # noqa: BLE001  # a foreign object whose attributes raise
-        answer, warning = crashed(error), ""
-    return _report(function, answer, seconds, warning)
+    read, error = attempt(function.read, returned)  # an object's attributes may raise
+    if error is not None:
+        return _report(function, crashed(error), seconds)
+    return _report(function, read[0], seconds, read[1])
 
 
 def ends_at(function: GateFunction, began: float, deadline: float | None) -> float | None:
@@ -231,7 +231,8 @@ def _timed_out(function: GateFunction) -> Report:
 
 def crashed(error: BaseException) -> Problem:
     """Describe an exception in one bounded line."""
-    words = " ".join(_words_of(error).split())
+    text, _ = attempt(str, error)  # its own __str__ may raise
+    words = " ".join((text or "").split())
     name = type(error).__name__
     return Problem("crashed", f"{name}: {words}"[:500] if words else name)
 
@@ -240,13 +241,6 @@ def _report(function: GateFunction, answer: Answer, seconds: float, warning: str
     if not warning:
         return variant(function.blank, {"answer": answer, "seconds": seconds})
     return variant(function.blank, {"answer": answer, "seconds": seconds, "warning": warning})
-
-
-def _words_of(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001  # an exception whose own __str__ raises
-        return ""
 
 
 class _TimedOut(Exception):  # noqa: N818  # never leaves this module

@@ -93,7 +93,7 @@ class Process:
             stdin, ours, out, stdout, err, stderr = ends
             self.started = self.started or monotonic()
             self.pid = launch(argv, environ, (stdin, stdout, stderr), close)
-        except BaseException:
+        except (OSError, ValueError):
             for end in ends:
                 light.close(end)
             raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from notyet import light
 from notyet.core.record import Record
+from notyet.run.cannot_start import CannotStart, no_folder, no_program, reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,8 +86,6 @@ def prepare(job: Job, here: tuple[int, int] | None, token: str) -> tuple[list[st
     folder = job.dir
     place = folder_id(folder)
     if place is None or not light.access(folder, light.X_OK):
-        from notyet.run.cannot_start import no_folder
-
         raise no_folder(folder)
     # `cd` would look up a relative path in CDPATH, or take it for an option.
     folder = light.join(light.getcwd(), folder) if folder[0] != "/" else folder
@@ -138,7 +137,6 @@ def start_failure(error: OSError | ValueError, argv: Sequence[str]) -> str:
     program = argv[0] if argv else ""
     if getattr(error, "errno", 0) in _TOO_MANY_OPEN:  # importing a module would fail too
         return f"too many files are open to start {program!r}; run fewer gates at once"
-    from notyet.run.cannot_start import reason
 
     return reason(error, program)
 
@@ -186,7 +184,6 @@ def _find(job: Job, folder: str) -> str:
         found = light.join(folder, place, program)
         if light.isfile(found) and light.access(found, light.X_OK):
             return found
-    from notyet.run.cannot_start import no_program
 
     raise no_program(job.argv, folder, places)
 
@@ -211,8 +208,6 @@ def _is_shell_script(path: str) -> bool:
     words = start[2:].split(b"\n")[0].strip(b" \t").replace(b"\t", b" ").split(b" ")
     named = light.fsdecode(words[0])
     if named.startswith("/") and not light.exists(named):
-        from notyet.run.cannot_start import CannotStart
-
         raise CannotStart(f"the first line of {path!r} names {named!r}, which does not exist")
     return False
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from notyet.core.task import ending_of
-from notyet.errors import LedgerError, Refused
+from notyet.errors import LedgerError, Refused, attempt, attempt_async
 from notyet.ledger.leases import Intents, Leases
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.runs import Runs
@@ -130,11 +130,11 @@ class Context:
 
     def call(self, fault: str, call: Callable[..., T], *args: object) -> T | None:
         """Call foreign code; an error becomes a warning that starts with `fault`."""
-        try:
-            return call(*args)
-        except Exception as error:  # noqa: BLE001  # foreign code
+        result: T | None
+        result, error = attempt(call, *args)
+        if error is not None:
             self.warn(f"{fault}: {type(error).__name__}: {error}")
-            return None
+        return result
 
     async def look(self, task: str) -> Seen:
         """Return a task as the ledger has it. Raises FencedError if another process owns it now."""
@@ -177,11 +177,10 @@ class Context:
 
     async def guarded(self, fault: str, work: Coroutine[Any, Any, Any]) -> None:
         """Await work that may be foreign; an error becomes a warning that starts with `fault`."""
-        try:
-            await work
-        except LedgerError as error:
+        _, error = await attempt_async(work)
+        if isinstance(error, LedgerError):
             self.warn(str(error))
-        except Exception as error:  # noqa: BLE001  # foreign code
+        elif error is not None:
             self.warn(f"{fault}: {type(error).__name__}: {error}")
 
     async def finish_background(self) -> None:

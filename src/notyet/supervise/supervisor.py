@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from notyet.core.gate import check_timeout
@@ -79,13 +79,12 @@ class Supervisor:
 
     async def __aenter__(self) -> Self:
         self._store.open()
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._store.close)
             self._closing = None
             self._context.is_closing = False
             await self._heartbeat.start()
-        except BaseException:
-            self._store.close()
-            raise
+            undo.pop_all()
         return self
 
     async def __aexit__(
@@ -352,13 +351,14 @@ class Supervisor:
         if id(session) in at_work:
             raise Refused(f"this session is at work on task {at_work[id(session)]}")
         task = replace(task, prompt=_prompt(task.prompt), cwd=task.cwd or os.getcwd())
-        at_work[id(session)] = task.id
         tasks = self._store.tasks
         limits = {
             "max_depth": self._settings.max_depth,
             "max_children": self._settings.max_children,
         }
-        try:
+        with ExitStack() as undo:
+            at_work[id(session)] = task.id
+            undo.callback(at_work.pop, id(session), None)
             # Start hooks must not run for an agent that is refused (K14).
             await self._store(tasks.check, task, **limits)
             run = Run(
@@ -373,9 +373,7 @@ class Supervisor:
             )
             entry = (task, run, self._context.owner, session.ref(), session.id or "")
             await self._store(tasks.start, *entry, **limits)
-        except BaseException:
-            at_work.pop(id(session), None)
-            raise
+            undo.pop_all()
         return LiveTask(self._context, task.id, task.parent, session, "here")
 
     async def _first_prompt(self, session: Session, task: Task) -> str:
