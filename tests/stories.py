@@ -33,8 +33,8 @@ ENTRY = """\
 #!{python} -I
 import sys
 sys.path.insert(0, {source!r})
-from notyet.config import inside
-inside._ancestors = lambda _pid: ()
+from notyet.config import caller
+caller._ancestors = lambda _pid: ()
 from notyet.cli.main import main
 sys.exit(main())
 """

@@ -6,7 +6,7 @@ from pathlib import Path
 from config_places import KINDS
 from notyet.config.find import ConfigFile
 from notyet.config.load import load
-from notyet.config.remote import RemoteTree
+from notyet.config.remote import RemoteSource
 from notyet.config.trust import candidate, grant
 
 PATIENCE = 30.0
@@ -24,9 +24,9 @@ def write_there(folder, name, text, *, mode=0o644):
 def trust_there(box, folder, name="notyet.toml"):
     """Trust a file of a project there, as a person would."""
     hosts = [KINDS[name].split("-")[0]]
-    tree = RemoteTree(box.url(folder), PATIENCE, hosts)
-    assert not tree.problem
-    file = ConfigFile(path=f"{box.url(folder)}/{name}", kind=KINDS[name], tree=tree)
+    source = RemoteSource(box.url(folder), PATIENCE, hosts)
+    assert not source.problem
+    file = ConfigFile(path=f"{box.url(folder)}/{name}", kind=KINDS[name], source=source)
     grant(candidate(file, os.environ), os.environ)
 
 

@@ -54,7 +54,7 @@ run = ["logger", "-t", "notyet"]
 ```
 """
 NOTYET_TOML: dict[str, Table] = {
-    "Top level": schema.NOTYET_TOML,
+    "Top level": schema.NOTYET_TABLE,
     "`[limits]`": schema.LIMITS,
     "`[gates.NAME]`": schema.GATE,
     "`[observers.NAME]`": schema.OBSERVER,

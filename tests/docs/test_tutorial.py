@@ -20,8 +20,8 @@ import sys
 if sys.argv[1] == "-c":
     exec(sys.argv[2])
 sys.path.insert(0, {source!r})
-from notyet.config import inside
-inside._ancestors = lambda _pid: ()
+from notyet.config import caller
+caller._ancestors = lambda _pid: ()
 del sys.argv[1:2]
 assert sys.argv.pop(1) == {main!r}
 from notyet.cli.main import main

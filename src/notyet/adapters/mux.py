@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from notyet.config.find import host_files
 from notyet.config.load import PATIENCE, load, load_vouched
-from notyet.config.remote import RemoteTree
+from notyet.config.remote import RemoteSource
 from notyet.core.event import StopEvent
 from notyet.core.gate import Command
 from notyet.core.message import CONTINUATION
@@ -132,11 +132,11 @@ def _there(workspace: str, here: str, trust: str) -> Steps[Found]:
 def _gates_there(workspace: str, here: str, trust: str) -> Found:
     if trust != "given":
         return _of_mux(load(here, _NAME, os.environ, workspace=workspace))
-    tree = RemoteTree(workspace, PATIENCE, (_NAME,))
-    files = host_files(_NAME, workspace, os.environ, lambda _path: False, tree=tree, here=here)
+    source = RemoteSource(workspace, PATIENCE, (_NAME,))
+    files = host_files(_NAME, workspace, os.environ, lambda _path: False, source=source, here=here)
     gates, warnings = _of_mux(load_vouched(files))
-    if tree.problem:
-        warnings += (f"the files of {workspace} cannot be read: {tree.problem}",)
+    if source.problem:
+        warnings += (f"the files of {workspace} cannot be read: {source.problem}",)
     return tuple(_placed(gate) for gate in gates), warnings
 
 

@@ -16,7 +16,7 @@ from notyet.agents.script import Say, Scene, Script, Tool, Wait, Write
 from notyet.agents.scripted import ScriptedSession
 from notyet.cli.person import refuse
 from notyet.cli.terminal import Lines
-from notyet.config.find import NAME, NOTYET_TOML, ConfigFile
+from notyet.config.find import FILE_NAME, KIND_NOTYET, ConfigFile
 from notyet.config.load import load_vouched
 from notyet.core.verdict import Block
 from notyet.engine.from_project import configured_engine
@@ -124,7 +124,7 @@ class _Demo:
         project = os.path.join(self._folder, name)
         make_project(project)
         # No trust is needed: the demo wrote this file itself.
-        setup = load_vouched([ConfigFile(path=os.path.join(project, NAME), kind=NOTYET_TOML)])
+        setup = load_vouched([ConfigFile(path=os.path.join(project, FILE_NAME), kind=KIND_NOTYET)])
         engine = configured_engine(setup, self._ledger)
         return project, Supervisor(
             engine, self._ledger, settings=_SETTINGS, on_progress=self._show.on_progress

@@ -19,11 +19,19 @@ from notyet.cli.schema import REFERENCE, write_schema
 from notyet.cli.terminal import Style, table, waiting
 from notyet.cli.trust import Show, offer
 from notyet.config.compile import compile_text
-from notyet.config.find import NAME, NOTYET_TOML, ConfigFile, above, known_as, root_of, user_folder
+from notyet.config.find import (
+    FILE_NAME,
+    KIND_NOTYET,
+    ConfigFile,
+    above,
+    known_as,
+    root_of,
+    user_folder,
+)
 from notyet.config.trust import candidate
 from notyet.core import record
 from notyet.core.event import StopEvent
-from notyet.core.gate import Command
+from notyet.core.gate import GATE_TIMEOUT, Command
 from notyet.core.text import bounded, visible
 from notyet.core.verdict import Block, Halt, Problem
 from notyet.engine.engine import Engine
@@ -78,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     if why:
         return refuse("init", why)
     folder = os.getcwd()
-    path = known_as(os.path.join(folder, NAME))
+    path = known_as(os.path.join(folder, FILE_NAME))
     found = detect(folder)
     for mistake in found.mistakes:
         _note(f"{mistake}, so it is ignored")
@@ -117,9 +125,9 @@ class _Init:
         except OSError as error:
             where = visible(self._folder)
             return refuse("init", f"{where} cannot be written to: {error.strerror}")
-        others = [os.path.join(folder, NAME) for folder in above(self._folder)[1:]]
+        others = [os.path.join(folder, FILE_NAME) for folder in above(self._folder)[1:]]
         for other in list(filter(os.path.exists, others))[:1]:
-            _note(f"{other} is in force here now; a {NAME} in this folder replaces it")
+            _note(f"{other} is in force here now; a {FILE_NAME} in this folder replaces it")
         if not self._show(found):
             print("nothing was changed")
             return 1
@@ -133,7 +141,7 @@ class _Init:
             self._install()
         words = "run the gates now with: notyet check"
         if not has_gates:
-            words = f"write your gates into {NAME}, then run: notyet trust"
+            words = f"write your gates into {FILE_NAME}, then run: notyet trust"
         elif not is_trusted:
             words = "edit the file, then put it into force with: notyet trust"
         elif any(trial.result == "failed" for trial in trials):
@@ -146,7 +154,7 @@ class _Init:
         if not found:
             print(f"no tests or linters were found in {visible(self._folder)}")
             return self._args.yes or agreed(
-                f"Write a {NAME} with an example?", "init", "to write one with an example"
+                f"Write a {FILE_NAME} with an example?", "init", "to write one with an example"
             )
         rows = [
             (one.name, f"{one.file}:{one.line}", f"{one.run}{f' (in {one.dir})' * bool(one.dir)}")
@@ -188,12 +196,14 @@ class _Init:
         try:
             write_schema(self._folder)
         except OSError as error:
-            _note(f"editors will not know the keys of {NAME}: {error.filename}: {error.strerror}")
+            _note(
+                f"editors will not know the keys of {FILE_NAME}: {error.filename}: {error.strerror}"
+            )
         return is_trusted
 
     def _trust(self, text: str) -> bool:
         """Offer to trust the file; remove it if the user breaks off."""
-        file = ConfigFile(path=self._path, kind=NOTYET_TOML)
+        file = ConfigFile(path=self._path, kind=KIND_NOTYET)
         is_trusted: bool | None = None
         try:
             declined = "none of its gates is in force"
@@ -256,7 +266,7 @@ def _leave_alone(path: str, found: Sequence[Proposal]) -> int:
     """Print what an existing file lacks, and whether it is in force; exit 1."""
     link = f" (a link to {visible(os.readlink(path))})" if os.path.islink(path) else ""
     try:
-        known = candidate(ConfigFile(path=path, kind=NOTYET_TOML), os.environ)
+        known = candidate(ConfigFile(path=path, kind=KIND_NOTYET), os.environ)
     except OSError as error:
         return refuse("init", f"{visible(path)}{link}: {error.strerror}; it is left alone")
     print(f"{visible(path)}{link} is there already, and is left alone")
@@ -304,7 +314,6 @@ def _missing(folder: str, gates: Sequence[Gate], found: Sequence[Proposal]) -> l
 
 
 _SLOW = 5.0  # seconds from which on a gate runs after the others
-_DEFAULT_TIMEOUT = 600.0  # seconds, of a gate that names none
 _MAX_WHY = 200  # characters
 _HEAD = f"""\
 #:schema {REFERENCE}
@@ -346,7 +355,7 @@ def run_once(folder: str, found: Sequence[Proposal]) -> Iterator[Trial]:
     """Run each command, one after another so that their times are right."""
     trials = [Trial(proposal) for proposal in found]
     # Parse all before the first one runs: it might write to our file.
-    gates = compile_text(file_text(trials), os.path.join(folder, NAME)).gates
+    gates = compile_text(file_text(trials), os.path.join(folder, FILE_NAME)).gates
     for number, (trial, gate) in enumerate(zip(trials, gates, strict=True), 1):
         words = f"trying {number} of {len(gates)}: {visible(trial.proposal.run)} ..."
         with waiting(words):
@@ -414,7 +423,7 @@ def gate_lines(trial: Trial) -> Iterator[str]:
         lines.append(f"paths = [{', '.join(map(_quoted, proposal.paths))}]")
     if trial.seconds > _SLOW:
         lines.append("slow = true  # runs when the others passed")
-    if 2 * trial.seconds > _DEFAULT_TIMEOUT:
+    if 2 * trial.seconds > GATE_TIMEOUT:
         lines.append(f'timeout = "{ceil(trial.seconds / 30)}m"')
     if trial.result == "failed":
         fails = "it fails already: fix it, then delete this line so that it blocks"

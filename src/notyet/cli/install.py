@@ -11,7 +11,7 @@ from notyet.cli.person import agreed, record_act, refuse, why_refused
 from notyet.cli.terminal import Style
 from notyet.cli.times import duration
 from notyet.cli.trust import Show, files_to_trust, offer
-from notyet.config.find import NAME, state_folder, toml_files
+from notyet.config.find import FILE_NAME, state_folder, toml_files
 from notyet.core.text import visible
 from notyet.errors import NotyetError
 from notyet.install.change import text_of, to_install
@@ -24,7 +24,13 @@ from notyet.install.launcher import (
     own_folder,
     own_root,
 )
-from notyet.install.settings import START_TIMEOUT, CannotInstall, installable, settings_of
+from notyet.install.settings import (
+    HOOK_TIMEOUT,
+    START_TIMEOUT,
+    CannotInstall,
+    installable,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -44,7 +50,6 @@ EXAMPLES = (
     ("notyet install claude --dry-run", "only show what would change"),
     ("notyet install codex --timeout 1h", "let Codex wait longer for the gates"),
 )
-_TIMEOUT = 1800  # seconds: a stage of gates may take 600, and there may be a few
 _COLOURS = {"+": "green", "-": "red"}
 
 
@@ -66,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show what changes, write it, and offer to trust the gates of this project."""
     host = settings_of(args.host)
-    seconds = _TIMEOUT
+    seconds = HOOK_TIMEOUT
     if args.timeout is not None:
         try:
             seconds = max(1, int(duration(args.timeout)))
@@ -127,8 +132,8 @@ def _note_dropped(screen: Screen, host: Settings, place: Place) -> None:
     for one in host.found_in([place])[0]:
         if one.event in host.events and one.is_hook and one.is_restricted:
             screen.note(
-                f"{one.where}: the matcher {one.matcher!r} is removed; {NAME} says which agents "
-                "are gated"
+                f"{one.where}: the matcher {one.matcher!r} is removed; {FILE_NAME} says which "
+                "agents are gated"
             )
 
 

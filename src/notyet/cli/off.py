@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from notyet.cli.person import record_act, refuse, why_refused
 from notyet.cli.times import duration
-from notyet.config.find import NAME, above
+from notyet.config.find import FILE_NAME, above
 from notyet.config.off import switch_off
 
 if TYPE_CHECKING:
@@ -56,6 +56,6 @@ def project_of(cwd: str) -> str:
     """Return the folder of the nearest notyet.toml, or this one."""
     cwd = os.path.realpath(cwd)
     for folder in above(cwd):
-        if os.path.lexists(os.path.join(folder, NAME)):
+        if os.path.lexists(os.path.join(folder, FILE_NAME)):
             return folder
     return cwd

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from notyet.config.caller import inside_agent
 from notyet.config.find import state_folder
-from notyet.config.inside import inside_agent
 from notyet.errors import LedgerError
 from notyet.ledger.ledger import Ledger
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from notyet.cli.stop_options import read_stop
-from notyet.config.inside import inside_agent
+from notyet.config.caller import inside_agent
 from notyet.config.load import Setup
 from notyet.core.event import StopEvent
 from notyet.core.gate import Command, Exit, why_not

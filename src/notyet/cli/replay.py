@@ -15,7 +15,7 @@ from notyet.cli.terminal import OUTCOME_COLOURS, Style, table, waiting
 from notyet.cli.times import since_option, when
 from notyet.config.compile import compile_text
 from notyet.config.compiled import read_record
-from notyet.config.find import NOTYET_TOML, known_as, state_folder
+from notyet.config.find import KIND_NOTYET, known_as, state_folder
 from notyet.config.load import Draft
 from notyet.config.readers import read_file
 from notyet.core.record import replace, variant
@@ -113,7 +113,7 @@ def _draft(path: str, *, is_run: bool) -> Draft:
     if fault is not None or text is None:
         raise Refused(visible(str(fault)))
     name = known_as(path)
-    mistakes = [visible(str(mistake)) for mistake in compile_text(text, name, NOTYET_TOML).mistakes]
+    mistakes = [visible(str(mistake)) for mistake in compile_text(text, name, KIND_NOTYET).mistakes]
     if mistakes:
         lines = "".join(f"\n  {mistake}" for mistake in mistakes)
         raise Refused(f"{visible(path)} has mistakes, so it cannot be in force:{lines}")

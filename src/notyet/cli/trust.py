@@ -12,8 +12,8 @@ from notyet.cli.person import agreed, record_act, refuse, why_refused
 from notyet.cli.terminal import Style, waiting
 from notyet.config.compiled import read_record, remove_record
 from notyet.config.find import (
-    NAME,
-    NOTYET_TOML,
+    FILE_NAME,
+    KIND_NOTYET,
     ConfigFile,
     above,
     folders_of,
@@ -28,7 +28,7 @@ from notyet.config.find import (
     toml_files,
 )
 from notyet.config.load import NO_LOOK, PATIENCE, load
-from notyet.config.remote import RemoteTree
+from notyet.config.remote import RemoteSource
 from notyet.config.shapes import meant_workspace
 from notyet.config.trust import candidate, grant, hosts_read
 from notyet.core.gate import NATIVE, Command
@@ -97,7 +97,7 @@ def _files(args: argparse.Namespace, environ: Mapping[str, str]) -> list[ConfigF
     if is_remote(args.path):
         files, place = _files_there(args, environ)
         if not files:
-            raise Refused(f"no {NAME} in {visible(place)} or above; {others}")
+            raise Refused(f"no {FILE_NAME} in {visible(place)} or above; {others}")
         return files
     files = files_to_trust(args.path, args.read, environ)
     if not files and not os.path.exists(args.path):
@@ -106,7 +106,7 @@ def _files(args: argparse.Namespace, environ: Mapping[str, str]) -> list[ConfigF
             f"no such file or folder: {visible(args.path)}" + (f"; {visible(hint)}" if hint else "")
         )
     if not files:
-        raise Refused(f"no {NAME} in {os.path.abspath(args.path)} or above; {others}")
+        raise Refused(f"no {FILE_NAME} in {os.path.abspath(args.path)} or above; {others}")
     return files
 
 
@@ -120,10 +120,10 @@ def _files_there(
         raise Refused(f"{visible(args.path)}: {error}") from None
     with waiting(f"looking at {visible(folder)} ..."):
         hosts = READABLE if named else args.read
-        tree = RemoteTree(folder, PATIENCE, hosts, records(environ))
-        files = files_there(tree, named, args.read, environ)
-    if tree.problem:
-        raise Refused(f"{visible(folder)} cannot be read: {tree.problem}")
+        source = RemoteSource(folder, PATIENCE, hosts, records(environ))
+        files = files_there(source, named, args.read, environ)
+    if source.problem:
+        raise Refused(f"{visible(folder)} cannot be read: {source.problem}")
     return files, named or folder
 
 
@@ -154,7 +154,7 @@ def trusted_paths(path: str, state: str) -> list[str]:
         # A folder may have been replaced by a link to another one since it was trusted.
         places = (os.path.realpath(path), os.path.abspath(path))
         found = [name for place in places for name in _around(place, state)]
-    elif os.path.basename(path) == NAME:
+    elif os.path.basename(path) == FILE_NAME:
         found = _around(os.path.dirname(known_as(path)), state)
     else:
         found = [known_as(path)]
@@ -165,8 +165,8 @@ def _around(place: str, state: str) -> list[str]:
     """Return the files that may count for a folder."""
     every, projects = looked_for(READABLE)
     # Of these only the nearest one counts; one further up belongs to another project.
-    nearest = [_nearest(place, names, state) for names in ((NAME,), tuple(ABOVE))]
-    names = [name for name in (*every, *projects) if name not in (NAME, *ABOVE)]
+    nearest = [_nearest(place, names, state) for names in ((FILE_NAME,), tuple(ABOVE))]
+    names = [name for name in (*every, *projects) if name not in (FILE_NAME, *ABOVE)]
     others = [os.path.join(folder, name) for folder in above(place) for name in names]
     return [*filter(None, nearest), *others]
 
@@ -278,17 +278,17 @@ def _commands(check: object, found: Candidate) -> list[str]:
 def files_to_trust(path: str, hosts: Sequence[str], environ: Mapping[str, str]) -> list[ConfigFile]:
     """Return the files of projects that need trust; the user's own ones do not."""
     path = os.path.realpath(path) if os.path.isdir(path) else known_as(path)
-    if not os.path.isdir(path) and os.path.basename(path) != NAME:
+    if not os.path.isdir(path) and os.path.basename(path) != FILE_NAME:
         return _named(path, environ)
-    is_trusted = records(environ)
+    is_recorded = records(environ)
     folder = path if os.path.isdir(path) else os.path.dirname(path)
-    files = toml_files(folder, environ, is_trusted)
+    files = toml_files(folder, environ, is_recorded)
     named = [host for file in files for host in hosts_read(file, environ)]
-    found = [file for file in files if not file.own][:1]  # the nearest
+    found = [file for file in files if not file.is_users][:1]  # the nearest
     for host in dict.fromkeys([*hosts, *named]):
-        for place in dict.fromkeys([folder, *folders_of(folder, host, is_trusted)]):
-            files = host_files(host, place, environ, is_trusted)
-            found += [file for file in files if not file.own and file not in found]
+        for place in dict.fromkeys([folder, *folders_of(folder, host, is_recorded)]):
+            files = host_files(host, place, environ, is_recorded)
+            found += [file for file in files if not file.is_users and file not in found]
     return found
 
 
@@ -303,24 +303,24 @@ def folder_there(url: str) -> tuple[str, str]:
     place = remote_from(url)
     if not is_config_name(place.path):
         return place.url, ""
-    kind = NOTYET_TOML if os.path.basename(place.path) == NAME else ""
+    kind = KIND_NOTYET if os.path.basename(place.path) == FILE_NAME else ""
     return ConfigFile(path=place.url, kind=kind).project, place.url
 
 
 def files_there(
-    tree: RemoteTree, named: str, hosts: Sequence[str], environ: Mapping[str, str]
+    source: RemoteSource, named: str, hosts: Sequence[str], environ: Mapping[str, str]
 ) -> list[ConfigFile]:
     """Return the files of a workspace that need trust, or only the one that was named."""
-    is_trusted = records(environ)
+    is_recorded = records(environ)
     wanted = list(READABLE) if named else list(hosts)
-    found = project_tomls(tree.workspace, is_trusted, tree)[:1]
+    found = project_tomls(source.workspace, is_recorded, source)[:1]
     wanted += [host for file in found for host in hosts_read(file, environ)]
-    tree.look_for(wanted)
+    source.look_for(wanted)
     here = real_folder(".")
     for host in dict.fromkeys(wanted):
-        places = [tree.workspace, *folders_of(tree.workspace, host, is_trusted, tree)]
+        places = [source.workspace, *folders_of(source.workspace, host, is_recorded, source)]
         for folder in dict.fromkeys(places):
-            files = host_files(host, folder, environ, is_trusted, tree=tree, here=here)
+            files = host_files(host, folder, environ, is_recorded, source=source, here=here)
             # The user's own files are on this machine.
             found += [file for file in files if is_remote(file.path) and file not in found]
     return [file for file in found if named in {"", file.path}]
@@ -328,7 +328,7 @@ def files_there(
 
 def same_here(file: ConfigFile, text: str, environ: Mapping[str, str]) -> str:
     """Return the file here that names this one's workspace and has its text; empty for none."""
-    if file.kind != NOTYET_TOML or not is_remote(file.path):
+    if file.kind != KIND_NOTYET or not is_remote(file.path):
         return ""
     setup = load(os.getcwd(), NATIVE, environ, patience=NO_LOOK)
     if not setup.named_by or file.project not in above(setup.workspace):
@@ -388,7 +388,7 @@ def offer(
     count = len(found.settings.gates)
     record_act("trust", file.path, f"{count} gates")
     gates = f"{count} gate{'' if count == 1 else 's'} of this file"
-    whose = "" if file.kind == NOTYET_TOML else ", for hosts that read it"
+    whose = "" if file.kind == KIND_NOTYET else ", for hosts that read it"
     if is_remote(file.path):
         whose += f", for agents whose workspace is {visible(file.project)} or below"
     done = "brought up to date" if found.is_trusted else "trusted"

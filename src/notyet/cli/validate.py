@@ -13,8 +13,8 @@ from notyet.cli.terminal import Style
 from notyet.config.compile import compile_text, examine
 from notyet.config.document import Mistake
 from notyet.config.find import (
-    NAME,
-    NOTYET_TOML,
+    FILE_NAME,
+    KIND_NOTYET,
     ConfigFile,
     host_files,
     known_as,
@@ -72,7 +72,9 @@ def run(args: argparse.Namespace) -> int:
     cwd = os.getcwd()
     environ = os.environ
     files = files_named(args.files, environ) if args.files else files_here(cwd, environ)
-    wrong = "" if files else f"no {NAME} in {visible(cwd)} or above; write one with: notyet init"
+    wrong = (
+        "" if files else f"no {FILE_NAME} in {visible(cwd)} or above; write one with: notyet init"
+    )
     if "" in args.files:
         wrong = "a file name is empty; name a file, or none to check all files here"
     if wrong:
@@ -105,7 +107,7 @@ def files_here(cwd: str, environ: Mapping[str, str]) -> list[ConfigFile]:
     found = toml_files(place, environ, lambda _path: False)
     for host in READABLE:
         files = host_files(host, root_of(place), environ)
-        found += [file for file in files if not file.own]  # what a user has for all projects
+        found += [file for file in files if not file.is_users]  # what a user has for all projects
     return found
 
 
@@ -114,9 +116,9 @@ def kind_of(path: str, environ: Mapping[str, str]) -> str:
     path = os.path.abspath(path)
     folder, name = os.path.split(path)
     end = os.path.splitext(name)[1]
-    if name == NAME:
-        return NOTYET_TOML
-    alike = {".toml": NOTYET_TOML}
+    if name == FILE_NAME:
+        return KIND_NOTYET
+    alike = {".toml": KIND_NOTYET}
     for host in map(host_named, READABLE):
         home = os.path.realpath(environ.get(host.home_variable) or os.devnull)
         for _, theirs, kind in (file for group in host.hook_files.groups for file in group):
@@ -136,7 +138,7 @@ def _check(file: ConfigFile, waits: Sequence[Wait]) -> Checked:
         assert mistake is not None
         return Checked(path=_relative(file.path), kind=file.kind, mistakes=(_shortened(mistake),))
     settings = compile_text(text, file.path, file.kind)
-    document = examine(text, file.path, NOTYET_TOML).document if file.kind == NOTYET_TOML else None
+    document = examine(text, file.path, KIND_NOTYET).document if file.kind == KIND_NOTYET else None
     warnings = [*settings.warnings, *lint(settings, document, waits, os.environ)]
     return Checked(
         path=_relative(file.path),
@@ -155,12 +157,12 @@ def _text(file: ConfigFile) -> tuple[str | None, Mistake | None]:
             message = "there is no such file"
         elif os.path.isdir(file.path):
             message = "there is no such file in this folder"
-        hint = f"name a {NAME}, or a file of Claude Code, Codex, Mux or conclaude"
+        hint = f"name a {FILE_NAME}, or a file of Claude Code, Codex, Mux or conclaude"
         return None, Mistake(file=file.path, message=message, hint=hint)
     if os.path.splitext(file.path)[1]:
         return read_file(file.path)
     try:  # a program, whose bytes may be anything
-        return file.tree.text_of(file.path), None
+        return file.source.text_of(file.path), None
     except OSError as error:
         return None, Mistake(file=file.path, message=f"{error.strerror}")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from notyet.config.compiled import FileObserver, FileSettings
 from notyet.config.document import BadSyntax, Mistake
-from notyet.config.find import LOCAL_TREE, NOTYET_TOML, ConfigFile, parent
+from notyet.config.find import KIND_NOTYET, LOCAL_SOURCE, ConfigFile, parent
 from notyet.config.readers import READERS, read_file, read_json
 from notyet.config.schema import ALL, FORMATS, GATE, MAIN, OBSERVER, SUBAGENTS
 from notyet.config.shapes import check
@@ -24,11 +24,11 @@ from notyet.core.verdict import OUTCOMES
 from notyet.hosts import command_dialect
 from notyet.hosts.files import EXECUTABLE, format_of, host_of
 from notyet.hosts.hook_commands import gates, starters
-from notyet.hosts.openclaw import NAME as OPENCLAW
+from notyet.hosts.openclaw import OPENCLAW
 
 if TYPE_CHECKING:
     from notyet.config.document import Document, Path
-    from notyet.config.find import Tree
+    from notyet.config.find import FileSource
     from notyet.core.event import Scope
 
 _MOST_MISTAKES = 200
@@ -43,21 +43,26 @@ _EVENTS: dict[str, tuple[Scope, ...]] = {
 
 
 def compile_text(
-    text: str, path: str, kind: str = NOTYET_TOML, tree: Tree = LOCAL_TREE, *, workspace: str = ""
+    text: str,
+    path: str,
+    kind: str = KIND_NOTYET,
+    source: FileSource = LOCAL_SOURCE,
+    *,
+    workspace: str = "",
 ) -> FileSettings:
     """Return what a file of this kind says, with every mistake in it.
 
     The path of a file in a workspace is its address; what it names runs there (M1). `workspace`
     replaces the one that a `notyet.toml` names for all of its gates.
     """
-    if kind == NOTYET_TOML:
-        settings = _NotyetToml(examine(text, path, NOTYET_TOML), workspace).settings()
+    if kind == KIND_NOTYET:
+        settings = _NotyetToml(examine(text, path, KIND_NOTYET), workspace).settings()
         return _with_openclaw(settings) if settings.openclaw else settings
     host, form = host_of(kind), format_of(kind)
     if form == EXECUTABLE:
-        settings = _executable(text, path, kind, tree)
+        settings = _executable(text, path, kind, source)
     elif form == host.name:
-        settings = _own_format(text, path, host.name)
+        settings = _host_format(text, path, host.name)
     else:
         settings = _hooks(text, path, host.name, form)
     return _moved(settings, path, kind) if is_remote(path) else settings
@@ -269,7 +274,7 @@ def _hooks(text: str, path: str, speaks: str, form: str) -> FileSettings:
     )
 
 
-def _own_format(text: str, path: str, host: str) -> FileSettings:
+def _host_format(text: str, path: str, host: str) -> FileSettings:
     examined = examine(text, path, host)
     found = command_dialect(host).gates(examined.value, path, examined.line)
     return FileSettings(
@@ -280,14 +285,14 @@ def _own_format(text: str, path: str, host: str) -> FileSettings:
     )
 
 
-def _executable(text: str, path: str, kind: str, tree: Tree) -> FileSettings:
+def _executable(text: str, path: str, kind: str, source: FileSource) -> FileSettings:
     """Return the gate for an executable such as `.mux/stop` (J3).
 
     Of a shell script, the trusted text runs, whatever the file says by then. Another program can
     only run by its path, so it does not run at all once it changed.
     """
     itself = remote_from(path).path if is_remote(path) else path
-    if tree.exists(path) and not tree.is_executable(path):
+    if source.exists(path) and not source.is_executable(path):
         hint = f"run chmod +x {quote(itself)}"
         mistake = Mistake(file=path, message="is not executable, so it does not run", hint=hint)
         return FileSettings(file=path, mistakes=(mistake,))

@@ -211,12 +211,12 @@ def write_private(path: str, text: str) -> None:
             light.unlink(beside)
 
 
-def is_unchanged(record: Trusted, text: str, *, own: bool = False) -> bool:
+def is_unchanged(record: Trusted, text: str, *, is_users: bool = False) -> bool:
     """Return True if a file with this text is as it was trusted.
 
-    A record of the user's own file, which needed no trust, counts only while the file is `own`.
+    A record of the user's own file, which needed no trust, counts only while `is_users`.
     """
-    return record.content == text and bool(record.at or own)
+    return record.content == text and bool(record.at or is_users)
 
 
 def are_silent(paths: list[str], scope: str, environ: Mapping[str, str]) -> bool:

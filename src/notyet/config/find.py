@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Protocol
 
-    class Tree(Protocol):
+    class FileSource(Protocol):
         """Files by name: of this machine, or of a workspace on another one (M5).
 
         A file in a workspace has an address, `ssh://dev@box/srv/app/notyet.toml`, wherever a file
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
             """Return an id of a file's folder that another folder of that name does not have."""
 
 
-NAME = "notyet.toml"
-NOTYET_TOML = "notyet"
+FILE_NAME = "notyet.toml"
+KIND_NOTYET = "notyet"
 _LEVELS = 12  # as far up as files "above" a project count (J5)
 OFF_VARIABLE = "NOTYET_DISABLE"
 _OFF = frozenset({"1", "true", "yes", "on"})
@@ -71,17 +71,17 @@ def projects_files(
     if may_be_off(environ) or user_file(environ):
         return None
 
-    def is_trusted(path: str) -> bool:
+    def is_recorded(path: str) -> bool:
         return has_record(state, path)
 
-    found = [nearest_tomls(start, is_trusted, exists) for start in starts(cwd, project)]
+    found = [nearest_tomls(start, is_recorded, exists) for start in starts(cwd, project)]
     return list(dict.fromkeys(path for files in found for path, _ in files))
 
 
 def user_file(environ: Mapping[str, str]) -> str:
     """Return the path of the user's own `notyet.toml`; empty if there is none."""
     folder = user_folder(environ)
-    path = light.join(folder, NAME)
+    path = light.join(folder, FILE_NAME)
     return path if folder and exists(path) else ""
 
 
@@ -122,7 +122,7 @@ def starts(cwd: str, project: str) -> dict[str, None]:
 
 
 def nearest_tomls(
-    cwd: str, is_trusted: Callable[[str], bool], is_there: Callable[[str], bool], users: str = ""
+    cwd: str, is_recorded: Callable[[str], bool], is_there: Callable[[str], bool], users: str = ""
 ) -> Iterator[tuple[str, bool]]:
     """Yield the nearest `notyet.toml` of a project that is not the user's, and if it exists (J6).
 
@@ -132,9 +132,9 @@ def nearest_tomls(
     """
     is_hidden = False
     for folder in above(cwd) if cwd else ():
-        path = f"{folder.rstrip('/')}/{NAME}"
+        path = f"{folder.rstrip('/')}/{FILE_NAME}"
         found = is_there(path)
-        if is_trusted(path) and not (users and _is_same(path, users)):
+        if is_recorded(path) and not (users and _is_same(path, users)):
             yield path, found
             return
         if found and not is_hidden and not (users and _is_same(path, users)):
@@ -215,8 +215,8 @@ def text_of(path: str, most: int = MOST_BYTES) -> str:
     raise OSError(_EFBIG, f"it is larger than {most // 1024 // 1024} MB", path)
 
 
-class LocalTree:
-    """The files of this machine, as in `Tree`."""
+class LocalSource:
+    """The files of this machine, as in `FileSource`."""
 
     problem = ""
     exists = staticmethod(exists)
@@ -234,17 +234,17 @@ class LocalTree:
             return ""
 
 
-LOCAL_TREE = LocalTree()
+LOCAL_SOURCE = LocalSource()
 
 
 class ConfigFile(Record, kw_only=True):
     """A file that may hold gates."""
 
     path: str  # of one in a workspace, its address: ssh://host/path
-    kind: str  # NOTYET_TOML, or one of a host's kinds of files
-    own: bool = False  # the user's, outside every project: in force without trust
+    kind: str  # KIND_NOTYET, or one of a host's kinds of files
+    is_users: bool = False  # the user's, outside every project: in force without trust
     is_gone: bool = False  # it was trusted, and removed since
-    tree: Tree = LOCAL_TREE
+    source: FileSource = LOCAL_SOURCE
 
     @property
     def command(self) -> str:
@@ -254,14 +254,14 @@ class ConfigFile(Record, kw_only=True):
         host = self.kind.split("-")[0]
         where = f" {quote(self.project)}" if is_remote(self.path) else ""
         return (
-            f"notyet trust{where}" if host == NOTYET_TOML else f"notyet trust{where} --read {host}"
+            f"notyet trust{where}" if host == KIND_NOTYET else f"notyet trust{where} --read {host}"
         )
 
     @property
     def project(self) -> str:
         """The folder that the file is about: around `.claude` and the like."""
         folder = parent(self.path)
-        if self.kind == NOTYET_TOML:
+        if self.kind == KIND_NOTYET:
             return folder
         from notyet.hosts.files import FOLDERS
 
@@ -273,7 +273,7 @@ def is_config_name(path: str) -> bool:
     from notyet.hosts.files import ABOVE, FOLDERS
 
     folder, name = light.split(path)
-    return name in (NAME, *ABOVE) or light.basename(folder) in FOLDERS
+    return name in (FILE_NAME, *ABOVE) or light.basename(folder) in FOLDERS
 
 
 def about_folder(path: str) -> str:
@@ -282,39 +282,41 @@ def about_folder(path: str) -> str:
     return light.dirname(folder) if light.basename(folder).startswith(".") else folder
 
 
-def root_of(cwd: str, tree: Tree = LOCAL_TREE) -> str:
+def root_of(cwd: str, source: FileSource = LOCAL_SOURCE) -> str:
     """Return the project that a folder belongs to: the nearest repository around it, or itself."""
     for folder in above(cwd):
-        if tree.exists(light.join(folder, ".git")):
+        if source.exists(light.join(folder, ".git")):
             return folder
     return cwd
 
 
 def toml_files(
-    cwd: str, environ: Mapping[str, str], is_trusted: Callable[[str], bool]
+    cwd: str, environ: Mapping[str, str], is_recorded: Callable[[str], bool]
 ) -> list[ConfigFile]:
     """Return the user's `notyet.toml` and the nearest one of the project, if they exist (J6)."""
     own = users_toml(cwd, environ)
-    return own + project_tomls(cwd, is_trusted, LOCAL_TREE, own[0].path if own else "")
+    return own + project_tomls(cwd, is_recorded, LOCAL_SOURCE, own[0].path if own else "")
 
 
 def users_toml(cwd: str, environ: Mapping[str, str]) -> list[ConfigFile]:
     """Return the user's `notyet.toml`, if there is one."""
     path = user_file(environ)
-    return [ConfigFile(path=path, kind=NOTYET_TOML, own=is_own(path, cwd))] if path else []
+    return [ConfigFile(path=path, kind=KIND_NOTYET, is_users=is_users(path, cwd))] if path else []
 
 
 def project_tomls(
-    cwd: str, is_trusted: Callable[[str], bool], tree: Tree, users: str = ""
+    cwd: str, is_recorded: Callable[[str], bool], source: FileSource, users: str = ""
 ) -> list[ConfigFile]:
     """Return the nearest `notyet.toml` of a project, after an untrusted one before it (J6)."""
     return [
-        ConfigFile(path=path, kind=NOTYET_TOML, is_gone=not found and not tree.problem, tree=tree)
-        for path, found in nearest_tomls(cwd, is_trusted, tree.exists, users)
+        ConfigFile(
+            path=path, kind=KIND_NOTYET, is_gone=not found and not source.problem, source=source
+        )
+        for path, found in nearest_tomls(cwd, is_recorded, source.exists, users)
     ]
 
 
-def is_own(path: str, cwd: str) -> bool:
+def is_users(path: str, cwd: str) -> bool:
     """Return True if a file is the user's, not one that a project passes off as the user's.
 
     A variable such as HOME may point into the project; the system's list of users does not.
@@ -345,7 +347,7 @@ def real_home() -> str:
 
 def looked_for(hosts: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return the names to look for in every folder, and those to look for in projects."""
-    every, projects = [NAME, ".git"], []
+    every, projects = [FILE_NAME, ".git"], []
     for host in sorted(hosts):
         groups = host_named(host).hook_files.groups
         for scope, path, _ in (file for group in groups for file in group):
@@ -356,25 +358,27 @@ def looked_for(hosts: Iterable[str]) -> tuple[list[str], list[str]]:
     return every, projects
 
 
-def trusted_folders(cwd: str, hosts: Iterable[str], is_trusted: Callable[[str], bool]) -> list[str]:
+def trusted_folders(
+    cwd: str, hosts: Iterable[str], is_recorded: Callable[[str], bool]
+) -> list[str]:
     """Return the folders at and above a place in which a file of these hosts was trusted."""
     _, names = looked_for(hosts)
     return [
         folder
         for folder in above(cwd)
-        if any(is_trusted(light.join(folder, name)) for name in names)
+        if any(is_recorded(light.join(folder, name)) for name in names)
     ]
 
 
 def folders_of(
-    cwd: str, host: str, is_trusted: Callable[[str], bool], tree: Tree = LOCAL_TREE
+    cwd: str, host: str, is_recorded: Callable[[str], bool], source: FileSource = LOCAL_SOURCE
 ) -> list[str]:
     """Return the folders whose files of a host count in a folder, the nearest last.
 
     That is the project. But an agent could get rid of hooks by beginning a repository of its own
     where it works, so whatever was trusted around that counts too.
     """
-    found = {root_of(cwd, tree), *trusted_folders(cwd, (host,), is_trusted)}
+    found = {root_of(cwd, source), *trusted_folders(cwd, (host,), is_recorded)}
     return [folder for folder in above(cwd)[::-1] if folder in found]
 
 
@@ -382,15 +386,15 @@ def host_files(
     host: str,
     folder: str,
     environ: Mapping[str, str],
-    is_trusted: Callable[[str], bool] = lambda _path: False,
+    is_recorded: Callable[[str], bool] = lambda _path: False,
     *,
-    tree: Tree = LOCAL_TREE,
+    source: FileSource = LOCAL_SOURCE,
     here: str = "",
 ) -> list[ConfigFile]:
     """Return the files of a host in a project, in the order in which the host reads them.
 
     One that was trusted and then removed counts as there. The project may be in a workspace with a
-    `tree` of its own; `here` is then the folder on this machine that counts as the project's. The
+    `source` of its own; `here` is then the folder on this machine that counts as the project's. The
     user's own files are always here.
     """
     data = host_named(host)
@@ -402,7 +406,7 @@ def host_files(
             if scope == "above":
                 places = above(folder)[: _LEVELS + 1]
                 paths = [light.join(place, path) for place in places]
-                candidates += [ConfigFile(path=path, kind=kind, tree=tree) for path in paths]
+                candidates += [ConfigFile(path=path, kind=kind, source=source) for path in paths]
                 continue
             inner, name = light.split(path)
             users = environ.get(data.home_variable) or (light.join(home, inner) if home else "")
@@ -412,31 +416,31 @@ def host_files(
                 own = light.join(users, name) if light.isabs(users) else ""
                 if own:
                     candidates.append(
-                        ConfigFile(path=own, kind=kind, own=is_own(own, here or folder))
+                        ConfigFile(path=own, kind=kind, is_users=is_users(own, here or folder))
                     )
             elif folder and not is_home:
                 project = light.join(folder, path)
-                candidates.append(ConfigFile(path=project, kind=kind, tree=tree))
+                candidates.append(ConfigFile(path=project, kind=kind, source=source))
         if group[0][0] == "above":  # both names in the nearest folder first
             candidates.sort(key=lambda file: -len(light.dirname(file.path)))
-        found += _first(candidates, is_trusted)
+        found += _first(candidates, is_recorded)
     return found
 
 
-def _first(files: list[ConfigFile], is_trusted: Callable[[str], bool]) -> list[ConfigFile]:
+def _first(files: list[ConfigFile], is_recorded: Callable[[str], bool]) -> list[ConfigFile]:
     """Return the first file that counts, and untrusted ones before it.
 
     Those are reported, and hide nothing: else an agent could put one before a trusted one.
     """
     found = []
     for file in files:
-        is_in_force = file.own or is_trusted(file.path)
-        if file.tree.exists(file.path):
+        is_in_force = file.is_users or is_recorded(file.path)
+        if file.source.exists(file.path):
             found.append(file)
-        elif is_in_force and not file.own:  # removed since it was trusted
-            is_gone = not file.tree.problem
+        elif is_in_force and not file.is_users:  # removed since it was trusted
+            is_gone = not file.source.problem
             found.append(
-                ConfigFile(path=file.path, kind=file.kind, is_gone=is_gone, tree=file.tree)
+                ConfigFile(path=file.path, kind=file.kind, is_gone=is_gone, source=file.source)
             )
         else:
             continue

@@ -13,7 +13,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from notyet.config.document import Mistake
-from notyet.config.find import NAME, user_folder
+from notyet.config.find import FILE_NAME, user_folder
 from notyet.config.shell import commands
 from notyet.core.event import SCOPES
 from notyet.core.gate import EVERY_AGENT, Command, machine_of
@@ -114,7 +114,7 @@ class _File:
 
     def lint_ledger(self, document: Document) -> Iterator[Mistake]:
         """Yield a warning for `[ledger]` in a project's file."""
-        own = os.path.join(user_folder(self._environ), NAME)
+        own = os.path.join(user_folder(self._environ), FILE_NAME)
         is_own = os.path.realpath(self._settings.file) == os.path.realpath(own)
         if self._settings.ledger and not is_own:
             line, column = document.locate(("ledger",))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from notyet.config.compiled import DAMAGED, FileSettings, is_unchanged, read_record, thaw
 from notyet.config.find import (
-    NAME,
-    NOTYET_TOML,
+    FILE_NAME,
+    KIND_NOTYET,
     ConfigFile,
     folders_of,
     has_record,
@@ -115,14 +115,14 @@ def load(
     layers = Layers(state_folder(environ), agent, workspace, event)
     place = real_folder(cwd)
     if only:
-        layers.add(ConfigFile(path=known_as(only), kind=NOTYET_TOML))
+        layers.add(ConfigFile(path=known_as(only), kind=KIND_NOTYET))
     elif is_remote(workspace):
         layers.add(*users_toml(place, environ))
     elif draft is not None:
         _add_draft(layers, place, environ, draft)
     else:
         for start in starts(cwd, project):
-            layers.add(*toml_files(start, environ, layers.is_trusted))
+            layers.add(*toml_files(start, environ, layers.is_recorded))
             if layers.project:  # an untrusted file hides no other project
                 break
     read_for = _readable(host, agent)
@@ -150,9 +150,9 @@ def _readable(host: str, agent: str) -> tuple[str, ...]:
 
 def _add_host(layers: Layers, name: str, place: str, environ: Mapping[str, str]) -> None:
     """Add the files of another host."""
-    folders = folders_of(place, name, layers.is_trusted) if place else []
+    folders = folders_of(place, name, layers.is_recorded) if place else []
     for folder in dict.fromkeys(filter(None, (*folders, layers.project))):
-        layers.add(*host_files(name, folder, environ, layers.is_trusted))
+        layers.add(*host_files(name, folder, environ, layers.is_recorded))
 
 
 def _add_draft(layers: Layers, place: str, environ: Mapping[str, str], draft: Draft) -> None:
@@ -160,23 +160,23 @@ def _add_draft(layers: Layers, place: str, environ: Mapping[str, str], draft: Dr
     from notyet.config.trust import add_draft
 
     stands_for = []
-    for file in toml_files(place, environ, layers.is_trusted):
-        if file.own:
+    for file in toml_files(place, environ, layers.is_recorded):
+        if file.is_users:
             layers.add(file)
         else:
             stands_for.append(file.path)
-    in_force = [path for path in stands_for if layers.is_trusted(path)]
+    in_force = [path for path in stands_for if layers.is_recorded(path)]
     if draft.path in stands_for:
         path = draft.path
     else:
-        path = (*in_force, *stands_for, join(place, NAME))[0]
-    add_draft(layers, ConfigFile(path=path, kind=NOTYET_TOML), draft.text)
+        path = (*in_force, *stands_for, join(place, FILE_NAME))[0]
+    add_draft(layers, ConfigFile(path=path, kind=KIND_NOTYET), draft.text)
 
 
 def load_vouched(files: Sequence[ConfigFile]) -> Setup:
     """Return what files say that the caller vouches for, without records of trust."""
     layers = Layers("")
-    layers.add(*(replace(file, own=True) for file in files))
+    layers.add(*(replace(file, is_users=True) for file in files))
     return layers.setup()
 
 
@@ -225,7 +225,7 @@ class Layers:
         self.named_by: Trusted | None = None  # the file that named the workspace
         self.workspace_problem = ""
 
-    def is_trusted(self, path: str) -> bool:
+    def is_recorded(self, path: str) -> bool:
         """Return True if there is a record about a file, which itself may be gone."""
         return has_record(self.state, path)
 
@@ -245,25 +245,25 @@ class Layers:
 
     def _add_unchanged(self, file: ConfigFile) -> bool:
         """Add a `notyet.toml` that is as it was trusted; return False for any other file."""
-        if file.kind != NOTYET_TOML or file.is_gone or self.named_by is not None:
+        if file.kind != KIND_NOTYET or file.is_gone or self.named_by is not None:
             return False
         try:
             record = read_record(self.state, file.path)
             if record is None:
                 return False
-            if not is_unchanged(record, file.tree.text_of(file.path), own=file.own):
+            if not is_unchanged(record, file.source.text_of(file.path), is_users=file.is_users):
                 return False
             settings = thaw(record.compiled, self._event)
         except (OSError, *DAMAGED):  # unreadable, or a record of another version of notyet
             return False
-        if settings.workspace or (settings.ledger and not file.own):
+        if settings.workspace or (settings.ledger and not file.is_users):
             return False
         self.put(file, settings)
         return True
 
     def put(self, file: ConfigFile, settings: FileSettings) -> None:
         """Put a file's settings over those added before."""
-        if file.kind == NOTYET_TOML and not file.own:
+        if file.kind == KIND_NOTYET and not file.is_users:
             self.project = parent(file.path)
         self.layers.append((file, settings))
         self.read_hosts = (*self.read_hosts, *settings.read_hosts)
@@ -280,7 +280,7 @@ class Layers:
             limits |= settings.limits
             limit_files |= dict.fromkeys(settings.limits, file.path)
             reply |= settings.reply
-            ledger |= settings.ledger if file.own else {}
+            ledger |= settings.ledger if file.is_users else {}
             tell = tell if settings.start_tell is None else settings.start_tell
         observers = {o.name: o for _, settings in self.layers for o in settings.observers}
         notifications = [s.notifications for _, s in self.layers if s.notifications]
@@ -312,14 +312,14 @@ def _merged_gates(
     for file, settings in layers:
         is_kept_here = is_elsewhere and not is_remote(file.path)
         found = with_checks(settings, _here).gates if is_kept_here else settings.gates
-        same = "" if file.kind == NOTYET_TOML else _same_command(file.kind)
+        same = "" if file.kind == KIND_NOTYET else _same_command(file.kind)
         for name in settings.left_out:  # a gate of this name, for other agents
             merged.pop(name, None)
         for gate in found:
             key: object = gate.name
             if same:
                 key = (file.kind, gate.match, gate.check.line)  # type: ignore[union-attr]  # a Command
-            elif file.kind != NOTYET_TOML:
+            elif file.kind != KIND_NOTYET:
                 key = (file.path, gate.name)
             if key in merged and same == "once" and not is_remote(file.path):
                 continue

@@ -40,26 +40,26 @@ class RemoteFiles(Record, kw_only=True):
 def add_files_there(loaded: Layers, looking: RemoteFiles, patience: float) -> None:
     """Add the files of a workspace: the nearest `notyet.toml`, and those of the hosts wanted."""
     place = remote_from(loaded.workspace)
-    tree = RemoteTree(place.url, patience, _hosts(loaded, looking), loaded.is_trusted)
-    for file in project_tomls(place.url, loaded.is_trusted, tree):
+    source = RemoteSource(place.url, patience, _hosts(loaded, looking), loaded.is_recorded)
+    for file in project_tomls(place.url, loaded.is_recorded, source):
         loaded.add(file)
     hosts = _hosts(loaded, looking)  # a file there may name more
-    tree.look_for(hosts)
+    source.look_for(hosts)
     for name in hosts:
-        folders = folders_of(place.url, name, loaded.is_trusted, tree)
+        folders = folders_of(place.url, name, loaded.is_recorded, source)
         if is_remote(loaded.project):
             folders.append(loaded.project)
         for folder in dict.fromkeys(folders):
             for file in host_files(
-                name, folder, looking.environ, loaded.is_trusted, tree=tree, here=looking.here
+                name, folder, looking.environ, loaded.is_recorded, source=source, here=looking.here
             ):
                 # No host runs files of another machine itself.
                 if is_remote(file.path) or name not in looking.left_to:
                     loaded.add(file)
-    if tree.problem and patience > 0:
-        loaded.workspace_problem = tree.problem
+    if source.problem and patience > 0:
+        loaded.workspace_problem = source.problem
         loaded.warnings.append(
-            f"the files of {visible(place.url)} cannot be read: {tree.problem}; "
+            f"the files of {visible(place.url)} cannot be read: {source.problem}; "
             f"{_what_is_in_force(loaded, place.machine)}"
         )
 
@@ -151,7 +151,7 @@ class _Found(Record, kw_only=True):
     content: bytes
 
 
-class RemoteTree:
+class RemoteSource:
     """The files of a workspace and of the folders above it, fetched at once."""
 
     def __init__(
@@ -159,7 +159,7 @@ class RemoteTree:
         workspace: str,
         patience: float,
         hosts: Iterable[str] = (),
-        is_trusted: Callable[[str], bool] = lambda _path: False,
+        is_recorded: Callable[[str], bool] = lambda _path: False,
     ) -> None:
         """Fetch the files within `patience` seconds; with 0, do not connect.
 
@@ -167,7 +167,7 @@ class RemoteTree:
         """
         self._place = remote_from(workspace)
         self._patience = patience
-        self._is_trusted = is_trusted
+        self._is_recorded = is_recorded
         self._files: dict[str, _Found] = {}
         self._folders: dict[str, str] = {}
         self._hosts: set[str] = set()
@@ -187,7 +187,7 @@ class RemoteTree:
             return
         self._hosts = wanted
         every, projects = looked_for(wanted)
-        also = trusted_folders(self._place.url, wanted, self._is_trusted)
+        also = trusted_folders(self._place.url, wanted, self._is_recorded)
         numbers = [n for n, folder in enumerate(above(self._place.url)) if folder in also]
         names = (" ".join(every), " ".join(projects), f" {' '.join(map(str, numbers))} ")
         try:

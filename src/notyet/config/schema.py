@@ -31,13 +31,13 @@ from notyet.config.shapes import (
     Whole,
     Workspace,
 )
-from notyet.core.gate import GATED_ENDINGS
+from notyet.core.gate import GATE_TIMEOUT, GATED_ENDINGS
 from notyet.core.limits import Limits
 from notyet.core.verdict import OUTCOMES
 from notyet.hosts import all_hosts, conclaude
 from notyet.hosts.conclaude.schema import CONCLAUDE
 from notyet.hosts.files import READABLE
-from notyet.hosts.openclaw import NAME as OPENCLAW
+from notyet.hosts.openclaw import OPENCLAW
 
 MAIN, SUBAGENTS, ALL = "main", "subagents", "all"
 _WHOM = (MAIN, SUBAGENTS, ALL)
@@ -130,7 +130,7 @@ GATE = Table(
         ),
         "timeout": Field(
             Seconds(),
-            default=600,
+            default=int(GATE_TIMEOUT),
             doc="How long it may take; then it is ended and counts as broken.",
         ),
         "pass_codes": Field(
@@ -287,7 +287,7 @@ REPLY = Table(
     }
 )
 
-NOTYET_TOML = Table(
+NOTYET_TABLE = Table(
     fields={
         "$schema": Field(Text(), doc="Where editors find the schema of this file."),
         "workspace": Field(
@@ -377,7 +377,7 @@ class Format:
 
 
 FORMATS: dict[str, Format] = {
-    "notyet": Format(shape=NOTYET_TOML, syntax="toml", page="notyet.toml", title="notyet.toml"),
+    "notyet": Format(shape=NOTYET_TABLE, syntax="toml", page="notyet.toml", title="notyet.toml"),
     conclaude.HOST.name: Format(
         shape=CONCLAUDE, syntax="yaml", page="conclaude.yaml", title=".conclaude.yaml"
     ),

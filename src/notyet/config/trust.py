@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from notyet.config.compiled import DAMAGED, Trusted, freeze, read_record, thaw, write_record
-from notyet.config.find import NOTYET_TOML, parent, state_folder
+from notyet.config.find import KIND_NOTYET, parent, state_folder
 from notyet.config.load import with_checks
 from notyet.core.gate import Command
 from notyet.core.record import Record, replace
@@ -49,7 +49,7 @@ class Candidate(Record, kw_only=True):
 
 def candidate(file: ConfigFile, environ: Mapping[str, str]) -> Candidate:
     """Read a file that a person may want to trust. Raises OSError."""
-    text = file.tree.text_of(file.path)
+    text = file.source.text_of(file.path)
     before = read_record(state_folder(environ), file.path)
     return Candidate(file=file, text=text, settings=_compile(file, text), before=before)
 
@@ -69,7 +69,7 @@ def grant(chosen: Candidate, environ: Mapping[str, str]) -> None:
         content=chosen.text,
         compiled=freeze(chosen.settings),
         at=time.time(),
-        folder=chosen.file.tree.folder_id(chosen.file.path),
+        folder=chosen.file.source.folder_id(chosen.file.path),
     )
     write_record(state_folder(environ), record)
 
@@ -108,17 +108,17 @@ def add_draft(layers: Layers, file: ConfigFile, text: str) -> None:
 def _compile(file: ConfigFile, text: str, workspace: str = "") -> FileSettings:
     from notyet.config.compile import compile_text
 
-    return compile_text(text, file.path, file.kind, file.tree, workspace=workspace)
+    return compile_text(text, file.path, file.kind, file.source, workspace=workspace)
 
 
 def _text_of(layers: Layers, file: ConfigFile) -> tuple[str | None, str]:
     """Return a file's text, or why it cannot be read."""
     if file.is_gone:
         return None, "it was removed"
-    if file.tree.problem and not file.tree.exists(file.path):
-        return None, file.tree.problem
+    if file.source.problem and not file.source.exists(file.path):
+        return None, file.source.problem
     try:
-        return file.tree.text_of(file.path), ""
+        return file.source.text_of(file.path), ""
     except (OSError, ValueError) as error:
         reason = str(getattr(error, "strerror", None) or error)
         layers.warnings.append(f"{visible(file.path)} cannot be read: {reason}")
@@ -128,7 +128,7 @@ def _text_of(layers: Layers, file: ConfigFile) -> tuple[str | None, str]:
 def _record(layers: Layers, file: ConfigFile, text: str | None) -> Trusted | None:
     """Return the record that counts for a file; the user's own file is compiled if it changed."""
     record = read_record(layers.state, file.path)
-    if not file.own:  # a record without a time is of a file that was the user's own once
+    if not file.is_users:  # a record without a time is of a file that was the user's own once
         return record if record is not None and record.at else None
     if text is None or (record is not None and record.content == text):
         return record
@@ -151,7 +151,7 @@ def _has_content(file: ConfigFile, text: str | None) -> bool:
     """
     settings = _compile(file, text or "")
     return bool(
-        settings.gates or settings.starters or settings.mistakes or file.kind == NOTYET_TOML
+        settings.gates or settings.starters or settings.mistakes or file.kind == KIND_NOTYET
     )
 
 
@@ -162,7 +162,7 @@ def _is_copy(layers: Layers, file: ConfigFile, record: Trusted | None, text: str
     copy must not remove gates that were trusted there later, so the newer trust wins.
     """
     named = layers.named_by
-    if named is None or file.kind != NOTYET_TOML or not is_remote(file.path):
+    if named is None or file.kind != KIND_NOTYET or not is_remote(file.path):
         return False
     if text is None and record is not None:
         text = record.content
@@ -184,10 +184,10 @@ def _stays(file: ConfigFile, record: Trusted) -> bool:
 
     Another folder under the same name is another project, which was never trusted.
     """
-    now = file.tree.folder_id(file.path)
-    if not now and file.tree.problem:
+    now = file.source.folder_id(file.path)
+    if not now and file.source.problem:
         return True
-    return file.own or not record.folder or record.folder == now
+    return file.is_users or not record.folder or record.folder == now
 
 
 def _put_in_force(
@@ -209,16 +209,16 @@ def _put_in_force(
         settings = with_checks(
             settings, lambda check: replace(check, options={**check.options, **refused})
         )
-        layers.not_run += [file.path] if text is None and file.tree.problem else []
+        layers.not_run += [file.path] if text is None and file.source.problem else []
     _warn(layers, file, record, text, is_run=not is_program)
-    if file.kind == NOTYET_TOML and not file.own and settings.ledger:
+    if file.kind == KIND_NOTYET and not file.is_users and settings.ledger:
         # It would remove what other projects want to look back at.
         layers.warnings.append(
             f"{visible(file.path)}: [ledger] has an effect only in your own notyet.toml; "
             "move it to ~/.config/notyet/notyet.toml"
         )
     settings = _placed(layers, file, record, settings)
-    if layers.agent and file.kind != NOTYET_TOML and host_of(file.kind).context:
+    if layers.agent and file.kind != KIND_NOTYET and host_of(file.kind).context:
         _add_starters(layers, file, record)
     layers.put(file, settings)
 
@@ -248,7 +248,7 @@ def _settings_of(layers: Layers, file: ConfigFile, record: Trusted) -> FileSetti
 def _warn(
     layers: Layers, file: ConfigFile, record: Trusted, text: str | None, *, is_run: bool
 ) -> None:
-    if text is None and file.tree.problem:
+    if text is None and file.source.problem:
         layers.offline.append(file.path)  # one warning covers all files of a machine
     elif file.is_gone:
         stays = "that version stays in force until you"

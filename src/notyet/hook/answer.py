@@ -146,7 +146,7 @@ class Hook:
         mark = self.environ.get("NOTYET_SUPERVISED")
         if not mark:
             return False
-        from notyet.config.inside import is_supervised
+        from notyet.config.caller import is_supervised
 
         if is_supervised(mark, session):
             return True

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from notyet.core.event import Scope, StopEvent, Usage
     from notyet.core.verdict import Decision, Halt
 
-NAME = DIALECT  # the key of `[read]` that names its file
+OPENCLAW = DIALECT  # the key of `[read]` that names its file
 _ALLOW = Allow()
 _PATIENCE = 600.0  # seconds for one handler; a handler that hangs must not block for ever
 _OUTCOMES = {"done": "ok", "error": "error", "timeout": "timeout"}
@@ -95,7 +95,7 @@ def gate(name: str, handler: Callable[..., Any], priority: int, step: int) -> Ga
     """Return the gate for a handler; they run by priority, also after errors (C2)."""
     return Gate(
         name=f"{name}[{step}] {name_of(handler)}",
-        check=Function(handler, NAME),
+        check=Function(handler, OPENCLAW),
         match=Match(events=(DECIDING[name],), endings=GATED_ENDINGS),
         priority=priority,
         step=step,

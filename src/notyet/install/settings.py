@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     Scope: TypeAlias = Literal["user", "project", "local", "managed"]
     Form: TypeAlias = Literal["json", "toml"]
 
+HOOK_TIMEOUT = 1800  # seconds: a stage of gates may take 600, and there may be a few
 START_TIMEOUT = 30  # seconds; a start only lists the gates for the agent
 _EVERYTHING = (None, "", "*")  # matchers
 # Keys that would keep our entry from being run, or from being waited for.

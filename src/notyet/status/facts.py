@@ -12,7 +12,7 @@ from notyet.config.readers import read_file
 from notyet.core.text import clean, visible
 from notyet.hosts.faults import checks_of
 from notyet.install.own_line import own_line
-from notyet.install.settings import CannotInstall, read_settings, settings_of
+from notyet.install.settings import HOOK_TIMEOUT, CannotInstall, read_settings, settings_of
 from notyet.run.command_runner import run_together
 from notyet.run.spawn import Job
 from notyet.status.fault import Fault, fault, location
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from notyet.install.settings import Place, Registration, Settings
 
 VERSION_TIMEOUT = 10.0  # seconds for `--version`, which takes less than one
-DEFAULT_TIMEOUT = 1800.0  # seconds that `notyet install` registers
 _NUMBER = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,9}){1,3}")
 
 
@@ -102,7 +101,7 @@ class HostFacts:
             return f"ask the administrator of this machine to correct {visible(entry.place.path)}"
         line = own_line(entry.command)
         seconds = line.timeout if line is not None and entry.event in self.host.stops else None
-        if not timeout and seconds and seconds != DEFAULT_TIMEOUT:
+        if not timeout and seconds and seconds != HOOK_TIMEOUT:
             timeout = f"{seconds:g}"
         scope = "" if entry.place.scope == "user" else f" --{entry.place.scope}"
         option = f" --timeout {timeout}" if timeout else ""

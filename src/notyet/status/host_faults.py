@@ -13,8 +13,7 @@ from notyet.hosts import MARGIN, host_named, time_to_answer
 from notyet.hosts.faults import checks_of
 from notyet.install.launcher import is_launcher_of, own_root
 from notyet.install.own_line import own_line
-from notyet.install.settings import installable, settings_of
-from notyet.status.facts import DEFAULT_TIMEOUT
+from notyet.install.settings import HOOK_TIMEOUT, installable, settings_of
 from notyet.status.fault import location
 from notyet.status.notyet_faults import variable_faults
 
@@ -241,7 +240,7 @@ def waits_here(folder: str, environ: Mapping[str, str]) -> list[Wait]:
         if entries:
             seconds = min(_time_for(host, entry) for entry in entries)
             found.append(Wait(host=name, title=host.title, seconds=seconds))
-    usual = time_to_answer(DEFAULT_TIMEOUT)
+    usual = time_to_answer(HOOK_TIMEOUT)
     return found or [Wait(host="HOST", title="a host that is installed as usual", seconds=usual)]
 
 

@@ -88,13 +88,13 @@ def _files(cwd: str, environ: Mapping[str, str], setup: Setup) -> list[ConfigFil
     """Return the configuration files of this place, as the hook finds them."""
     state = state_folder(environ)
 
-    def is_trusted(path: str) -> bool:
+    def is_recorded(path: str) -> bool:
         return has_record(state, path)
 
     place = real_folder(cwd)
-    files = toml_files(place, environ, is_trusted)
+    files = toml_files(place, environ, is_recorded)
     for host in dict.fromkeys(name for file in files for name in _hosts_read(file, environ)):
-        files += host_files(host, root_of(place), environ, is_trusted)
+        files += host_files(host, root_of(place), environ, is_recorded)
     known = {file.path for file in files}
     return files + [file for file in setup.untrusted if file.path not in known]
 
@@ -120,7 +120,7 @@ def _file(file: ConfigFile, environ: Mapping[str, str], setup: Setup) -> Fault |
         what = f"It cannot be read: {error.strerror or error}{stays}."
         return fault("config-invalid", what, where=where, fix="make it readable")
     is_untrusted = any(one.path == file.path for one in setup.untrusted)
-    stays = _stays(was_trusted=found.before is not None and not file.own and not is_untrusted)
+    stays = _stays(was_trusted=found.before is not None and not file.is_users and not is_untrusted)
     for mistake in found.settings.mistakes:
         more = len(found.settings.mistakes) - 1
         others = f" (and {more} more)" if more else ""
@@ -129,12 +129,12 @@ def _file(file: ConfigFile, environ: Mapping[str, str], setup: Setup) -> Fault |
             "config-invalid",
             f"It has a mistake{others}: {visible(mistake.message)}{stays}.",
             where=at(mistake.file, mistake.line, mistake.column),
-            fix=hint if file.own else f"{hint}, and {trust}",
+            fix=hint if file.is_users else f"{hint}, and {trust}",
         )
     if is_untrusted:
         what = f"It is not trusted, so {_NO_GATES}."
         return fault("config-untrusted", what, where=where, fix=trust)
-    if not file.own and not found.is_trusted:
+    if not file.is_users and not found.is_trusted:
         what = f"It changed since you trusted it, and the changes are not in force{stays}."
         return fault("config-changed", what, where=where, fix=trust)
     return None

@@ -14,7 +14,7 @@ from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import replace as replace_record
 from notyet.core.remote import is_remote
 from notyet.errors import LedgerError
-from notyet.hosts.openclaw import NAME as OPENCLAW
+from notyet.hosts.openclaw import OPENCLAW
 from notyet.ledger import past_stops
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _untrusted(setup: Setup) -> Iterator[GateHere]:
     for file in setup.untrusted:
         try:
             text = "" if is_remote(file.path) else text_of(file.path)
-            settings = compile_text(text, file.path, file.kind, file.tree)
+            settings = compile_text(text, file.path, file.kind, file.source)
         except (OSError, ValueError):
             continue
         for gate in settings.gates:

@@ -123,7 +123,7 @@ def test_without_a_home_only_the_projects_files_count(tmp_path, host):
         os.makedirs(os.path.dirname(tmp_path / name), exist_ok=True)
         (tmp_path / name).touch()
     (found,) = host_files(host, str(tmp_path), {})
-    assert not found.own
+    assert not found.is_users
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_hosts_own_variable_moves_the_users_settings(tmp_path, host, variable,
     (tmp_path / "p").mkdir()
     environ = {"HOME": str(tmp_path), variable: str(tmp_path / "moved")}
     (found,) = host_files(host, str(tmp_path / "p"), environ)
-    assert (found.path, found.own) == (str(tmp_path / "moved" / file), True)
+    assert (found.path, found.is_users) == (str(tmp_path / "moved" / file), True)
     assert host_files(host, str(tmp_path / "p"), environ | {variable: "moved"}) == []
 
 
@@ -149,4 +149,4 @@ def test_a_project_cannot_pass_off_its_settings_as_the_users(tmp_path):
     (tmp_path / "settings.json").touch()
     environ = {"HOME": "/nowhere", "CLAUDE_CONFIG_DIR": str(tmp_path)}
     (found,) = host_files("claude", str(tmp_path), environ)
-    assert not found.own
+    assert not found.is_users

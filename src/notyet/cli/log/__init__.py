@@ -15,7 +15,7 @@ from notyet.cli.person import refuse
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import one_line, waiting
 from notyet.cli.times import since_option, until_option
-from notyet.config.find import NAME, above, root_of
+from notyet.config.find import FILE_NAME, above, root_of
 from notyet.config.load import retention
 from notyet.core.text import bounded, visible
 from notyet.core.verdict import OUTCOMES
@@ -188,7 +188,7 @@ def _wish(args: argparse.Namespace) -> StopFilter:
 def project_of(folder: str) -> str:
     """Return the project of a folder: that of the nearest notyet.toml, else its repository."""
     for place in above(folder):
-        if os.path.isfile(os.path.join(place, NAME)):
+        if os.path.isfile(os.path.join(place, FILE_NAME)):
             return place
     return root_of(folder)
 

@@ -4,15 +4,15 @@ import sys
 
 import pytest
 
-from notyet.config import inside
+from notyet.config import caller
 from notyet.hosts.known_programs import every_program
 from notyet.run import proc
 
-CODE = "import os; from notyet.config.inside import inside_agent; print(inside_agent({}))"
+CODE = "import os; from notyet.config.caller import inside_agent; print(inside_agent({}))"
 
 
 def environ():
-    home = os.path.dirname(os.path.dirname(os.path.dirname(inside.__file__)))
+    home = os.path.dirname(os.path.dirname(os.path.dirname(caller.__file__)))
     return {"PYTHONPATH": home, "PATH": os.environ["PATH"]}
 
 
@@ -21,7 +21,7 @@ def environ():
     "variable", ["NOTYET_INSIDE", *(name for host in every_program() for name in host.inside)]
 )
 def test_a_variable_of_an_agent_gives_it_away(variable):
-    assert inside.inside_agent({variable: "1"}) == f"{variable} is set"
+    assert caller.inside_agent({variable: "1"}) == f"{variable} is set"
 
 
 @pytest.mark.rule("N5")
