@@ -10,7 +10,7 @@ from hook_runs import ENTRY, new_project, trust
 from notyet.cli.main import main
 from notyet.hosts.codex import trust as codex_trust
 from notyet.install.launcher import launched, lay, own_folder, own_root
-from notyet.install.settings import Place, read_settings, settings_of
+from notyet.install.settings import SettingsFile, read_settings, settings_of
 
 GATES = "".join(f'[gates.{name}]\nrun = "true"\nwhen = "always"\n' for name in ("lint", "tests"))
 FILES = {
@@ -71,7 +71,7 @@ class World:
         text = Path(place.path).read_text() if os.path.exists(place.path) else ""
         start = shlex.quote(str(self.notyet)) if start is None else start
         wanted = settings_of(self.host).entries(start, timeout)
-        Path(place.path).write_text(settings_of(self.host).added(text, place, wanted))
+        Path(place.path).write_text(settings_of(self.host).text_with(text, place, wanted))
         self.approve(scope)
 
     def approve(self, scope="user"):
@@ -89,7 +89,7 @@ class World:
 
     def _config(self):
         path = str(self.home / ".codex" / "config.toml")
-        return Place(scope="user", path=path, form="toml")
+        return SettingsFile(scope="user", path=path, form="toml")
 
     def config(self, text):
         """Write Codex's config.toml."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from notyet.install.change import Change
-    from notyet.install.settings import Entry, Place, Registration, Settings
+    from notyet.install.settings import Entry, Registration, Settings, SettingsFile
 
     Outcome = Literal["nothing", "shown", "declined", "done"]
 
@@ -84,36 +84,36 @@ def run(args: argparse.Namespace) -> int:
 
 def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: int) -> int:
     environ = os.environ
-    place = host.target(args.scope or "user", os.getcwd(), environ)
-    start = Start(line="") if place.scope == "project" else _start(environ)
+    file = host.target(args.scope or "user", os.getcwd(), environ)
+    start = Start(line="") if file.scope == "project" else _start(environ)
     wanted = host.entries(start.line, seconds)
-    _note_dropped(screen, host, place)
+    _note_dropped(screen, host, file)
     screen.first = lambda: _lay(start)  # a line in force must find what it starts
     outcome = screen.settle_with_trust(
-        host, place, to_install(host, place, wanted), f"Register notyet with {host.title}"
+        host, file, to_install(host, file, wanted), f"Register notyet with {host.title}"
     )
     if outcome == "declined":
         return 1
     if outcome == "nothing":
-        print(f"already installed for {host.title}: {visible(place.path)}")
+        print(f"already installed for {host.title}: {visible(file.path)}")
         if start.folder and not args.dry_run and not is_laid(start.folder, own_root()):
             _lay(start)
             screen.done("renewed the launcher", folder=start.folder)
     elif outcome == "done":
         screen.done(
             f"installed for {host.title}: {', '.join(host.events)}",
-            file=place.path,
+            file=file.path,
             command=wanted[0].command,
             timeout=_timeouts(host, seconds),
         )
         screen.report_trust(f"{host.title}'s trust follows its hooks")
     screen.note(start.note)
-    _look_around(screen, host, place)
+    _look_around(screen, host, file)
     if args.trust:
-        outcome = _approve(screen, host, place, wanted)
-    elif host.approve and not _is_approved(host, place, wanted):
+        outcome = _approve(screen, host, file, wanted)
+    elif host.approve and not _is_approved(host, file, wanted):
         screen.next(host.approve)
-    for line in host.advice(place, os.getcwd()):
+    for line in host.advice(file, os.getcwd()):
         screen.next(line)
     if args.dry_run:
         return 0
@@ -127,9 +127,9 @@ def _timeouts(host: Settings, seconds: int) -> str:
     return f"{seconds} s at a stop{starts}"
 
 
-def _note_dropped(screen: Screen, host: Settings, place: Place) -> None:
+def _note_dropped(screen: Screen, host: Settings, file: SettingsFile) -> None:
     """Print which matchers of ours are replaced by entries for every agent."""
-    for one in host.found_in([place])[0]:
+    for one in host.found_in([file])[0]:
         if one.event in host.events and one.is_hook and one.is_restricted:
             screen.note(
                 f"{one.where}: the matcher {one.matcher!r} is removed; {FILE_NAME} says which "
@@ -148,43 +148,45 @@ def _lay(start: Start) -> None:
         lay(start.folder, own_root())
 
 
-def _look_around(screen: Screen, host: Settings, place: Place) -> None:
+def _look_around(screen: Screen, host: Settings, file: SettingsFile) -> None:
     """Print where else notyet is registered, and which files the host cannot read."""
     found, mistakes = host.found(os.getcwd(), os.environ)
-    screen.note_mixed(one for one in found if one.place.is_same_file(place))
-    others = {one.place.path: one for one in found if not one.place.is_same_file(place)}
+    screen.note_mixed(one for one in found if one.file.is_same_file(file))
+    others = {one.file.path: one for one in found if not one.file.is_same_file(file)}
     for path, one in others.items():
-        how = f"notyet uninstall {host.name} --{one.place.scope}"
-        remove = f"; remove one, as with: {how}" if one.place.scope in host.scopes else ""
+        how = f"notyet uninstall {host.name} --{one.file.scope}"
+        remove = f"; remove one, as with: {how}" if one.file.scope in host.scopes else ""
         screen.note(f"also registered in {path}, so every stop is checked twice{remove}")
     for mistake in mistakes:
         screen.note(f"{host.title} cannot read a file: {mistake}")
 
 
-def _approval(host: Settings, place: Place, wanted: tuple[Entry, ...]) -> Change:
+def _approval(host: Settings, file: SettingsFile, wanted: tuple[Entry, ...]) -> Change:
     """Return the change that makes a host trust our hooks. Raises CannotInstall."""
-    after = to_install(host, place, wanted).after or b""
-    change = host.approval(place, after.decode(), os.environ)
+    after = to_install(host, file, wanted).after or b""
+    change = host.approval(file, after.decode(), os.environ)
     if change is None:
         raise CannotInstall(f"there is no home folder in which {host.title} keeps its trust")
     return change
 
 
-def _is_approved(host: Settings, place: Place, wanted: tuple[Entry, ...]) -> bool:
+def _is_approved(host: Settings, file: SettingsFile, wanted: tuple[Entry, ...]) -> bool:
     try:
-        return _approval(host, place, wanted).is_empty
+        return _approval(host, file, wanted).is_empty
     except CannotInstall:  # unknown: let a person look
         return False
 
 
-def _approve(screen: Screen, host: Settings, place: Place, wanted: tuple[Entry, ...]) -> Outcome:
+def _approve(
+    screen: Screen, host: Settings, file: SettingsFile, wanted: tuple[Entry, ...]
+) -> Outcome:
     """Make the host trust our entries, after printing what that means."""
-    change = _approval(host, place, wanted)
+    change = _approval(host, file, wanted)
     print(
         f"--trust: {host.title} will run these commands at every stop without asking, outside "
         "its sandbox; after a change it asks again"
     )
-    config = replace(place, scope="user", path=change.path)
+    config = replace(file, scope="user", path=change.path)
     outcome = screen.settle(host, config, change, f"Let {host.title} trust them")
     if outcome == "done":
         screen.done(f"trusted by {host.title}", file=config.path)
@@ -254,12 +256,12 @@ class Screen:
         # With --yes and no terminal, print only what was done.
         self._shows = self.is_dry or not self._yes or sys.stdout.isatty()
 
-    def settle(self, host: Settings, place: Place, change: Change, do: str) -> Outcome:
+    def settle(self, host: Settings, file: SettingsFile, change: Change, do: str) -> Outcome:
         """Show what would change, ask, and write it. Raises NotyetError and OSError."""
         self.change = change
         if change.is_empty:
             return "nothing"
-        places = self._show_all(host, place, change)
+        files = self._show_all(host, file, change)
         if self.is_dry:
             print("dry run: nothing was changed")
             return "shown"
@@ -268,20 +270,22 @@ class Screen:
             return "declined"
         self.first()
         backup = change.write(state_folder(os.environ))
-        for where in places:
+        for where in files:
             record_act(self.command, where.path, host.name)
         self._backup = backup if change.before is not None else ""
         return "done"
 
-    def settle_with_trust(self, host: Settings, place: Place, change: Change, do: str) -> Outcome:
+    def settle_with_trust(
+        self, host: Settings, file: SettingsFile, change: Change, do: str
+    ) -> Outcome:
         """Settle a change together with what follows from it for the host's trust."""
         before, after = text_of(change.before), text_of(change.after)
-        trust = host.disapproval(place, before, after, os.environ)
-        if trust is None or trust.path != place.path:
+        trust = host.trust_update(file, before, after, os.environ)
+        if trust is None or trust.path != file.path:
             change = replace(change, trust=trust)
         else:
             change = replace(change, after=trust.after, note=trust.note)
-        return self.settle(host, place, change, do)
+        return self.settle(host, file, change, do)
 
     def report_trust(self, words: str) -> None:
         """Print how the last change affected the host's trust."""
@@ -299,24 +303,24 @@ class Screen:
             self.note(f"{one.where}: this hook also runs other commands; edit it yourself")
         return bool(mixed)
 
-    def _show_all(self, host: Settings, place: Place, change: Change) -> list[Place]:
+    def _show_all(self, host: Settings, file: SettingsFile, change: Change) -> list[SettingsFile]:
         """Show a change with what belongs to it; return the files."""
-        parts = [(place, change)]
+        parts = [(file, change)]
         if change.trust is not None:
-            parts.append((replace(place, scope="user", path=change.trust.path), change.trust))
+            parts.append((replace(file, scope="user", path=change.trust.path), change.trust))
         for where, part in parts:
             if self._shows:
                 self._show(host, where, part)
         return [where for where, _ in parts]
 
-    def _show(self, host: Settings, place: Place, change: Change) -> None:
+    def _show(self, host: Settings, file: SettingsFile, change: Change) -> None:
         state = "changed"
         if change.before is None:
             state = "new"
         elif change.after is None:
             state = "removed"
-        title = self.paint(f"{host.title}: {visible(place.path)}", "bold")
-        print(f"{title}  ({place.scope} settings, {state})")
+        title = self.paint(f"{host.title}: {visible(file.path)}", "bold")
+        print(f"{title}  ({file.scope} settings, {state})")
         for line in change.diff():
             print(f"  {self.paint(visible(line), _COLOURS.get(line[:1], 'dim'))}")
 

@@ -20,7 +20,7 @@ from notyet.errors import NotyetError
 from notyet.hosts import host_named
 from notyet.install.settings import installable
 from notyet.status.overview import near
-from notyet.status.report import Report, look_at, not_found, without_unused
+from notyet.status.report import StatusReport, look_at, not_found, without_unused
 from notyet.status.why import ExplainHook, why
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         return refuse("status", "options about a stop are for --why", 2)
     with ended_in_order():
         hosts = _hosts(args, cwd)
-    found = Report(cwd, os.environ, hosts)
+    found = StatusReport(cwd, os.environ, hosts)
     if args.json:
         print(json_line(found.plain()))
     else:
@@ -122,7 +122,7 @@ class _Screen:
         self._style = Style(sys.stdout)
         self._paint = self._style.paint
 
-    def show(self, found: Report) -> None:
+    def show(self, found: StatusReport) -> None:
         """Print the answer first, then gates and limits, hosts, and what happened recently."""
         self._answer(found.answer)
         for one in found.own:
@@ -152,7 +152,7 @@ class _Screen:
         if answer.fix:
             print(f"{_INDENT}{self._paint('fix:', 'dim')} {visible(answer.fix)}")
 
-    def _recent(self, found: Report) -> None:
+    def _recent(self, found: StatusReport) -> None:
         now = time.time()
         sessions = [
             (
@@ -194,7 +194,7 @@ class _Screen:
         )
         places: dict[str, list[str]] = {}
         for entry in status.entries:
-            events = places.setdefault(f"{near(entry.place.path, '')} ({entry.place.scope})", [])
+            events = places.setdefault(f"{near(entry.file.path, '')} ({entry.file.scope})", [])
             events += [] if visible(entry.event) in events else [visible(entry.event)]
         for place, events in places.items():
             self._fact("registered", f"{', '.join(events)} in {visible(place)}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from notyet.cli.install import Screen
     from notyet.config.document import Mistake
-    from notyet.install.settings import Place, Registration, Scope, Settings
+    from notyet.install.settings import Registration, Settings, SettingsFile, SettingsLevel
 
 SUMMARY = "remove notyet from a host's settings"
 EXAMPLES = (
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     return guarded("uninstall", args, lambda screen: _uninstall(screen, host, args.scope))
 
 
-def _uninstall(screen: Screen, host: Settings, scope: Scope | Literal[""]) -> int:
+def _uninstall(screen: Screen, host: Settings, scope: SettingsLevel | Literal[""]) -> int:
     if scope:
         host.target(scope, os.getcwd(), os.environ)  # which says why there is no such scope
     known = {*changed_files(state_folder(os.environ))}
@@ -52,22 +52,22 @@ def _uninstall(screen: Screen, host: Settings, scope: Scope | Literal[""]) -> in
     for one in found:
         if not one.is_hook and not one.is_mixed:
             screen.note(f"kept, because it is conclaude's command line: {one.where}")
-    wanted = [one for one in found if scope in ("", one.place.scope)]
-    is_left = screen.note_mixed(one for one in wanted if one.place.scope in host.scopes)
-    for path in dict.fromkeys(one.place.path for one in own if one.place.scope == "managed"):
+    wanted = [one for one in found if scope in ("", one.file.scope)]
+    is_left = screen.note_mixed(one for one in wanted if one.file.scope in host.scopes)
+    for path in dict.fromkeys(one.file.path for one in own if one.file.scope == "managed"):
         screen.note(f"{path} belongs to your administrator, and is kept")
-    places = {
-        one.place.path: one.place
+    files = {
+        one.file.path: one.file
         for one in own
-        if one.place.scope in host.scopes and scope in ("", one.place.scope)
+        if one.file.scope in host.scopes and scope in ("", one.file.scope)
     }
-    if not places:
+    if not files:
         where = f"its {scope} settings" if scope else "its settings here"
         print(f"not installed for {host.title}: notyet is not in {where}")
         _clear(screen, known)
         return 1 if mistakes or is_left else 0
-    results = [_from(screen, host, place) for place in places.values()]
-    if places.keys() <= known:  # else there may be unrecorded ones
+    results = [_from(screen, host, file) for file in files.values()]
+    if files.keys() <= known:  # else there may be unrecorded ones
         _clear(screen, known)
     return 0 if all(results) and not mistakes and not is_left else 1
 
@@ -82,7 +82,7 @@ def _clear(screen: Screen, known: set[str]) -> None:
         return
     files = {*known}
     for name in installable():
-        files |= {place.path for place in settings_of(name).places(os.getcwd(), os.environ)}
+        files |= {file.path for file in settings_of(name).files(os.getcwd(), os.environ)}
     if not any(may_be_used(folder, path) for path in files):
         remove(folder)
 
@@ -91,25 +91,25 @@ def _everywhere(host: Settings) -> tuple[list[Registration], list[Mistake]]:
     """Look where the host would look, and where an installation from here would have written."""
     cwd, environ = os.getcwd(), os.environ
     found, mistakes = host.found(cwd, environ)
-    places = [*host.places(cwd, environ)]
+    files = [*host.files(cwd, environ)]
     for scope in host.scopes:
         with suppress(CannotInstall):
-            place = host.target(scope, cwd, environ)
-            if not any(place.is_same_file(other) for other in places):
-                more, wrong = host.found_in([place])
+            file = host.target(scope, cwd, environ)
+            if not any(file.is_same_file(other) for other in files):
+                more, wrong = host.found_in([file])
                 found, mistakes = [*found, *more], [*mistakes, *wrong]
     return found, mistakes
 
 
-def _from(screen: Screen, host: Settings, place: Place) -> bool:
+def _from(screen: Screen, host: Settings, file: SettingsFile) -> bool:
     """Remove notyet from one file, and out of what the host trusts."""
     state = state_folder(os.environ)
     outcome = screen.settle_with_trust(
-        host, place, to_uninstall(host, place, state), f"Remove notyet from {host.title}"
+        host, file, to_uninstall(host, file, state), f"Remove notyet from {host.title}"
     )
     if outcome == "declined":
         return False
     if outcome == "done":
-        screen.done(f"uninstalled from {host.title}", file=place.path)
+        screen.done(f"uninstalled from {host.title}", file=file.path)
         screen.report_trust(f"no longer trusted by {host.title}")
     return True

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from notyet.install.settings import Registration
-    from notyet.status.facts import HostFacts, SettingsFile
+    from notyet.status.facts import HostFacts, SettingsContent
     from notyet.status.fault import Fault
 
 
 class Checks:
     """The checks of a host that has nothing of its own."""
 
-    def variables(self, files: Sequence[SettingsFile]) -> dict[str, tuple[str, str]]:
+    def variables(self, files: Sequence[SettingsContent]) -> dict[str, tuple[str, str]]:
         """Return the variables that settings add for hooks, each with its value and its place."""
         del files
         return {}
@@ -40,12 +40,12 @@ class Checks:
         return ("/bin/sh", "-c", entry.command)
 
 
-def managed_only(facts: HostFacts, file: SettingsFile, key: str) -> Fault:
+def managed_only(facts: HostFacts, content: SettingsContent, key: str) -> Fault:
     """Return the fault of a setting that allows only the hooks of an organisation."""
     return facts.fault(
         "managed-hooks-only",
         f"{key} is set, so {facts.host.title} runs only hooks of your organisation.",
-        where=file.where(key),
+        where=content.where(key),
         fix="ask the administrator of this machine to register notyet there",
     )
 

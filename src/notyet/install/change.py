@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import BinaryIO
 
-    from notyet.install.settings import Place, Settings
+    from notyet.install.settings import Settings, SettingsFile
 
 _MOST_BACKUPS = 10  # of one file
 # Endings of backups: there was no file; a file without entries of ours, which uninstalling needs.
@@ -79,35 +79,35 @@ class Change:
                 raise
 
 
-def to_install(settings: Settings, place: Place, entries: Sequence[Entry]) -> Change:
+def to_install(settings: Settings, file: SettingsFile, entries: Sequence[Entry]) -> Change:
     """Return the change that registers us in a file. Raises CannotInstall."""
-    text = settings_text(place)
-    change = change_of(place.path, text, settings.added(text or "", place, entries))
-    return replace(change, is_first=settings.removed(text or "", place) == (text or ""))
+    text = settings_text(file)
+    change = change_of(file.path, text, settings.text_with(text or "", file, entries))
+    return replace(change, is_first=settings.text_without(text or "", file) == (text or ""))
 
 
-def to_uninstall(settings: Settings, place: Place, state: str) -> Change:
+def to_uninstall(settings: Settings, file: SettingsFile, state: str) -> Change:
     """Return the change that takes us out of a file. Raises CannotInstall.
 
     It restores a backup byte for byte if nothing else changed since, that is, if installing into
     the backup gives the file as it is now. Otherwise it removes our entries.
     """
-    text = settings_text(place)
+    text = settings_text(file)
     if text is None:
-        return change_of(place.path, None, None)
-    without = settings.removed(text, place)
+        return change_of(file.path, None, None)
+    without = settings.text_without(text, file)
     if without == text:
-        return change_of(place.path, text, text)
-    entries = _entries(settings, text, place)
-    for content in backups(state, place.path) if entries else ():
+        return change_of(file.path, text, text)
+    entries = _entries(settings, text, file)
+    for content in backups(state, file.path) if entries else ():
         try:
             before = (content or b"").decode()
-            had_ours = settings.removed(before, place) != before
-            if not had_ours and settings.added(before, place, entries) == text:
-                return Change(path=place.path, before=text.encode(), after=content)
+            had_ours = settings.text_without(before, file) != before
+            if not had_ours and settings.text_with(before, file, entries) == text:
+                return Change(path=file.path, before=text.encode(), after=content)
         except (CannotInstall, UnicodeDecodeError):  # it was not a settings file then
             continue
-    return change_of(place.path, text, without)
+    return change_of(file.path, text, without)
 
 
 def change_of(path: str, before: str | None, after: str | None) -> Change:
@@ -120,10 +120,10 @@ def change_of(path: str, before: str | None, after: str | None) -> Change:
     return Change(path=path, before=old, after=new)
 
 
-def _entries(settings: Settings, text: str, place: Place) -> list[Entry]:
+def _entries(settings: Settings, text: str, file: SettingsFile) -> list[Entry]:
     """Return our entries as they stand in a text; only those in the form that we write."""
     found: dict[str, Entry] = {}
-    for one in settings.registrations(place, read_settings(text, place)):
+    for one in settings.registrations(file, read_settings(text, file)):
         timeout = one.handler.get("timeout")
         if one.is_hook and one.event in settings.events and type(timeout) is int:
             entry = Entry(event=one.event, command=one.command, timeout=timeout)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from notyet.install.change import Change
     from notyet.install.edit import Edit
 
-    Scope: TypeAlias = Literal["user", "project", "local", "managed"]
+    SettingsLevel: TypeAlias = Literal["user", "project", "local", "managed"]
     Form: TypeAlias = Literal["json", "toml"]
 
 HOOK_TIMEOUT = 1800  # seconds: a stage of gates may take 600, and there may be a few
@@ -43,7 +43,7 @@ _HARMFUL = ("args", "if", "async", "asyncRewake", "once", "shell", "commandWindo
 
 
 class CannotInstall(NotyetError):  # noqa: N818  # named after what happened
-    """A file, or a place for one, cannot be changed as requested; nothing was written."""
+    """A file, or a folder for one, cannot be changed as requested; nothing was written."""
 
     def __init__(self, why: str | Mistake) -> None:
         super().__init__(str(why))
@@ -51,14 +51,14 @@ class CannotInstall(NotyetError):  # noqa: N818  # named after what happened
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class SettingsFile:
     """A settings file that a host reads if it exists."""
 
-    scope: Scope
+    scope: SettingsLevel
     path: str
     form: Form = "json"
 
-    def is_same_file(self, other: Place) -> bool:
+    def is_same_file(self, other: SettingsFile) -> bool:
         """Return True if both are one file, maybe through links."""
         return os.path.realpath(self.path) == os.path.realpath(other.path)
 
@@ -88,7 +88,7 @@ class Entry:
 class Registration:
     """One entry of ours in a settings file, and its position there."""
 
-    place: Place
+    file: SettingsFile
     event: str
     group: int
     index: int
@@ -103,7 +103,7 @@ class Registration:
     @property
     def where(self) -> str:
         """The entry's file, line and column."""
-        return f"{self.place.path}:{self.line}:{self.column}"
+        return f"{self.file.path}:{self.line}:{self.column}"
 
     @property
     def is_hook(self) -> bool:
@@ -147,9 +147,9 @@ class Settings:
         self.host = host
         self.name, self.title = host.name, host.title
         self.events = (*host.stops, *host.starts)
-        self.scopes: tuple[Scope, ...] = tuple(host.settings)  # type: ignore[arg-type]
+        self.scopes: tuple[SettingsLevel, ...] = tuple(host.settings)  # type: ignore[arg-type]
 
-    def places(self, cwd: str, environ: Mapping[str, str]) -> list[Place]:
+    def files(self, cwd: str, environ: Mapping[str, str]) -> list[SettingsFile]:
         """Return every settings file that the host reads in a folder; they add up."""
         found = []
         user = self.user_folder(environ)
@@ -157,10 +157,10 @@ class Settings:
             folder, name = os.path.split(self.host.settings[scope])
             base = user if scope == "user" else os.path.join(os.path.realpath(cwd), folder)
             if base:
-                found.append(Place(scope=scope, path=os.path.join(base, name)))
+                found.append(SettingsFile(scope=scope, path=os.path.join(base, name)))
         return distinct(found)
 
-    def target(self, scope: Scope, cwd: str, environ: Mapping[str, str]) -> Place:
+    def target(self, scope: SettingsLevel, cwd: str, environ: Mapping[str, str]) -> SettingsFile:
         """Return the file to write to. Raises CannotInstall."""
         if scope not in self.scopes:
             options = " or ".join(f"--{known}" for known in self.scopes)
@@ -170,13 +170,13 @@ class Settings:
         if scope == "user":
             if not user:
                 raise CannotInstall(self._no_home(environ))
-            return Place(scope=scope, path=os.path.join(user, name))
+            return SettingsFile(scope=scope, path=os.path.join(user, name))
         path = os.path.join(root_of(os.path.realpath(cwd)), folder, name)
         if scope == "project" and user and _is_in(path, user):
             raise CannotInstall(
                 "this folder's settings are your own; use --user, or go to a project"
             )
-        return Place(scope=scope, path=path)
+        return SettingsFile(scope=scope, path=path)
 
     def user_folder(self, environ: Mapping[str, str]) -> str:
         """Return the host's folder of the user; empty if there is none."""
@@ -194,7 +194,7 @@ class Settings:
             )
         return f"there is no home folder; set HOME{f', or {variable}' if variable else ''}"
 
-    def check(self, text: str, place: Place) -> None:
+    def check(self, text: str, file: SettingsFile) -> None:
         """Refuse a file of which the host reads nothing. Raises CannotInstall."""
 
     def entries(self, start: str, seconds: int) -> tuple[Entry, ...]:
@@ -208,20 +208,20 @@ class Settings:
             made.append(Entry(event=event, command=command, timeout=timeout))
         return tuple(made)
 
-    def added(self, text: str, place: Place, entries: Sequence[Entry]) -> str:
+    def text_with(self, text: str, file: SettingsFile, entries: Sequence[Entry]) -> str:
         """Return a file's text with exactly these entries of ours. Raises CannotInstall.
 
         The first entry of an event is changed where it stands, so its position stays; further
         ones, restricted ones and those under other events are removed.
         """
-        self.check(text, place)
-        document = read_settings(text, place)
-        check_tables(document, place, ("hooks",))
+        self.check(text, file)
+        document = read_settings(text, file)
+        check_tables(document, file, ("hooks",))
         wanted = {entry.event: entry for entry in entries}
         for event in wanted:
             if not isinstance(document.value.get("hooks", {}).get(event, []), list):
-                raise _in_the_way(document, place, ("hooks", event), "a list")
-        kept, others = kept_and_others(self.registrations(place, document), wanted)
+                raise _in_the_way(document, file, ("hooks", event), "a list")
+        kept, others = kept_and_others(self.registrations(file, document), wanted)
 
         def edit(settings: MutableMapping[str, Any]) -> None:
             if "hooks" not in settings:
@@ -242,14 +242,14 @@ class Settings:
                     hooks[event] = [group]
             _drop(settings, others)
 
-        return edited_settings(text, place, edit)
+        return edited_settings(text, file, edit)
 
-    def removed(self, text: str, place: Place) -> str:
+    def text_without(self, text: str, file: SettingsFile) -> str:
         """Return a file's text without our entries. Raises CannotInstall."""
-        ours = [one for one in self.registrations(place, read_settings(text, place)) if one.is_hook]
-        return edited_settings(text, place, lambda settings: _drop(settings, ours))
+        ours = [one for one in self.registrations(file, read_settings(text, file)) if one.is_hook]
+        return edited_settings(text, file, lambda settings: _drop(settings, ours))
 
-    def registrations(self, place: Place, document: Document) -> list[Registration]:
+    def registrations(self, file: SettingsFile, document: Document) -> list[Registration]:
         """Return our entries in a file, in their order."""
         found = []
         for event, at, group, index, handler in handlers(document.value):
@@ -263,7 +263,7 @@ class Settings:
             line, column = document.locate(("hooks", event, at, "hooks", index))
             found.append(
                 Registration(
-                    place=place,
+                    file=file,
                     event=event,
                     group=at,
                     index=index,
@@ -290,52 +290,52 @@ class Settings:
         self, cwd: str, environ: Mapping[str, str]
     ) -> tuple[list[Registration], list[Mistake]]:
         """Return our entries in all files that the host reads, and what is wrong with files."""
-        return self.found_in(self.places(cwd, environ))
+        return self.found_in(self.files(cwd, environ))
 
-    def found_in(self, places: Iterable[Place]) -> tuple[list[Registration], list[Mistake]]:
+    def found_in(self, files: Iterable[SettingsFile]) -> tuple[list[Registration], list[Mistake]]:
         """Return our entries in these files, and what is wrong with unreadable ones."""
         ours: list[Registration] = []
         mistakes: list[Mistake] = []
-        for place in places:
-            if not os.path.lexists(place.path):
+        for file in files:
+            if not os.path.lexists(file.path):
                 continue
-            text, mistake = read_file(place.path)
+            text, mistake = read_file(file.path)
             if text is None:
-                mistakes.append(mistake or Mistake(file=place.path, message="it cannot be read"))
+                mistakes.append(mistake or Mistake(file=file.path, message="it cannot be read"))
             elif not _is_blank(text):
                 try:
-                    ours += self.registrations(place, read(text, place.form))
+                    ours += self.registrations(file, read(text, file.form))
                 except BadSyntax as error:
-                    mistakes.append(mistake_of(place, error))
+                    mistakes.append(mistake_of(file, error))
         return ours, mistakes
 
-    def approval(self, place: Place, text: str, environ: Mapping[str, str]) -> Change | None:
+    def approval(self, file: SettingsFile, text: str, environ: Mapping[str, str]) -> Change | None:
         """Return the change that makes the host trust our entries of this text; None: no trust.
 
         Raises CannotInstall.
         """
-        del place, text, environ
+        del file, text, environ
         return None
 
-    def disapproval(
-        self, place: Place, before: str, after: str, environ: Mapping[str, str]
+    def trust_update(
+        self, file: SettingsFile, before: str, after: str, environ: Mapping[str, str]
     ) -> Change | None:
         """Return the change that keeps trust right when a text changes. Raises CannotInstall."""
-        del place, before, after, environ
+        del file, before, after, environ
         return None
 
-    def advice(self, place: Place, cwd: str) -> list[str]:
+    def advice(self, file: SettingsFile, cwd: str) -> list[str]:
         """Return what a person still has to do after an installation."""
         lines = []
-        folder, _ = os.path.split(self.host.settings[place.scope])
-        root = place.path.removesuffix(os.path.join("/", folder, os.path.basename(place.path)))
-        if place.scope != "user" and root != os.path.realpath(cwd):
+        folder, _ = os.path.split(self.host.settings[file.scope])
+        root = file.path.removesuffix(os.path.join("/", folder, os.path.basename(file.path)))
+        if file.scope != "user" and root != os.path.realpath(cwd):
             lines.append(
                 f"start {self.host.program} in {root}: it does not look for settings above its "
                 "folder"
             )
-        if place.scope == "project":
-            lines.append(f"commit {place.path}, for your whole team")
+        if file.scope == "project":
+            lines.append(f"commit {file.path}, for your whole team")
         return lines
 
 
@@ -382,49 +382,49 @@ def _drop(settings: MutableMapping[str, Any], entries: Sequence[Registration]) -
         del settings["hooks"]
 
 
-def edited_settings(text: str, place: Place, edit: Edit) -> str:
+def edited_settings(text: str, file: SettingsFile, edit: Edit) -> str:
     """Return a file's text after an edit of its hooks. Raises CannotInstall."""
     try:
-        return edited(text, place.form, "hooks", edit)
+        return edited(text, file.form, "hooks", edit)
     except NotEditable:
         message = "it is written in a way that cannot be changed without risk"
         hint = (
             "add or remove the hooks yourself; `--dry-run` of a new file shows what they look like"
         )
-        raise place.refusal(message, hint=hint) from None
+        raise file.refusal(message, hint=hint) from None
 
 
-def read_settings(text: str, place: Place) -> Document:
+def read_settings(text: str, file: SettingsFile) -> Document:
     """Read a file's text; an empty one has no settings. Raises CannotInstall."""
     if _is_blank(text):
         return Document(value={})
     try:
-        document = read(text, place.form)
+        document = read(text, file.form)
     except BadSyntax as error:
-        raise CannotInstall(mistake_of(place, error)) from None
+        raise CannotInstall(mistake_of(file, error)) from None
     if not isinstance(document.value, dict):
         message = f"expected a table, not {type(document.value).__name__}"
-        raise place.refusal(message, (1, 1))
+        raise file.refusal(message, (1, 1))
     return document
 
 
-def settings_text(place: Place) -> str | None:
+def settings_text(file: SettingsFile) -> str | None:
     """Return a file's text; None if there is no file. Raises CannotInstall."""
-    if not os.path.lexists(place.path):
+    if not os.path.lexists(file.path):
         return None
-    is_broken_link = os.path.islink(place.path) and not os.path.exists(place.path)
-    if is_broken_link and not os.path.islink(os.path.realpath(place.path)):  # no loop of links
+    is_broken_link = os.path.islink(file.path) and not os.path.exists(file.path)
+    if is_broken_link and not os.path.islink(os.path.realpath(file.path)):  # no loop of links
         return None
-    text, mistake = read_file(place.path)
+    text, mistake = read_file(file.path)
     if mistake is not None:
         raise CannotInstall(mistake)
     return text
 
 
-def mistake_of(place: Place, error: BadSyntax) -> Mistake:
+def mistake_of(file: SettingsFile, error: BadSyntax) -> Mistake:
     """Return a syntax error as a mistake of this file."""
     return Mistake(
-        file=place.path,
+        file=file.path,
         line=error.line,
         column=error.column,
         message=error.message,
@@ -432,7 +432,7 @@ def mistake_of(place: Place, error: BadSyntax) -> Mistake:
     )
 
 
-def check_tables(document: Document, place: Place, path: Path) -> None:
+def check_tables(document: Document, file: SettingsFile, path: Path) -> None:
     """Refuse a file in which something on this path is not a table. Raises CannotInstall."""
     value = document.value
     for at, key in enumerate(path, 1):
@@ -440,20 +440,20 @@ def check_tables(document: Document, place: Place, path: Path) -> None:
             return
         value = value[key]
         if not isinstance(value, dict):
-            raise _in_the_way(document, place, path[:at], "a table")
+            raise _in_the_way(document, file, path[:at], "a table")
 
 
-def distinct(places: list[Place]) -> list[Place]:
-    """Return the places without a second mention of a file, as in a project that is the home."""
-    first: dict[str, Place] = {}
-    for place in places:
-        first.setdefault(os.path.realpath(place.path), place)
+def distinct(files: list[SettingsFile]) -> list[SettingsFile]:
+    """Return the files without a second mention of a file, as in a project that is the home."""
+    first: dict[str, SettingsFile] = {}
+    for file in files:
+        first.setdefault(os.path.realpath(file.path), file)
     return list(first.values())
 
 
-def _in_the_way(document: Document, place: Place, path: Path, wanted: str) -> CannotInstall:
+def _in_the_way(document: Document, file: SettingsFile, path: Path, wanted: str) -> CannotInstall:
     message = f"{name_of(path)} is not {wanted}, so nothing can be added to it"
-    return place.refusal(message, document.locate(path), "correct that first")
+    return file.refusal(message, document.locate(path), "correct that first")
 
 
 def _is_in(path: str, folder: str) -> bool:

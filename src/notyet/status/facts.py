@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
     from notyet.config.document import Document, Mistake
     from notyet.hosts.host import Host
-    from notyet.install.settings import Place, Registration, Settings
+    from notyet.install.settings import Registration, Settings, SettingsFile
 
 VERSION_TIMEOUT = 10.0  # seconds for `--version`, which takes less than one
 _NUMBER = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,9}){1,3}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SettingsFile:
+class SettingsContent:
     """A settings file: what it says, or in `mistake` why the host reads nothing of it."""
 
-    place: Place
+    file: SettingsFile
     document: Document | None = None  # None: there is no such file, or it cannot be read
     mistake: Mistake | None = None
 
@@ -47,7 +47,7 @@ class SettingsFile:
     def where(self, *path: str | int) -> str:
         """Return the place of a key."""
         at = self.document.locate(path) if self.document is not None and path else ()
-        return location(self.place.path, *at)
+        return location(self.file.path, *at)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class HostFacts:
     environ: Mapping[str, str]
     program: str = ""  # empty: not on the PATH
     version: str = ""  # empty: unknown
-    files: tuple[SettingsFile, ...] = ()
+    files: tuple[SettingsContent, ...] = ()
     entries: tuple[Registration, ...] = ()  # ours
     # Variables that the settings add for hooks: the value, and the place.
     variables: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -73,9 +73,9 @@ class HostFacts:
     def is_here(self) -> bool:
         """Whether the host is on this machine: its program, a settings folder or our entries."""
         folders = [
-            os.path.dirname(file.place.path)
-            for file in self.files
-            if file.place.scope in {"user", "managed"}
+            os.path.dirname(content.file.path)
+            for content in self.files
+            if content.file.scope in {"user", "managed"}
         ]
         return bool(self.program or self.entries) or any(map(os.path.isdir, folders))
 
@@ -97,13 +97,13 @@ class HostFacts:
 
     def install_again(self, entry: Registration, timeout: str = "") -> str:
         """Return the command that writes an entry anew, in its place and with its timeout."""
-        if entry.place.scope == "managed":
-            return f"ask the administrator of this machine to correct {visible(entry.place.path)}"
+        if entry.file.scope == "managed":
+            return f"ask the administrator of this machine to correct {visible(entry.file.path)}"
         line = own_line(entry.command)
         seconds = line.timeout if line is not None and entry.event in self.host.stops else None
         if not timeout and seconds and seconds != HOOK_TIMEOUT:
             timeout = f"{seconds:g}"
-        scope = "" if entry.place.scope == "user" else f" --{entry.place.scope}"
+        scope = "" if entry.file.scope == "user" else f" --{entry.file.scope}"
         option = f" --timeout {timeout}" if timeout else ""
         install = f"run: notyet install {self.host.name}{scope}{option}"
         if line is None or line.is_plain:
@@ -114,12 +114,12 @@ class HostFacts:
 def gather(host: Host, cwd: str, environ: Mapping[str, str]) -> HostFacts:
     """Read a host's settings, find its program, and run that for its version."""
     settings = settings_of(host.name)
-    files = tuple(_read(settings, where) for where in settings.places(cwd, environ))
+    files = tuple(_read(settings, where) for where in settings.files(cwd, environ))
     entries = [
         entry
-        for file in files
-        if file.document is not None
-        for entry in settings.registrations(file.place, file.document)
+        for content in files
+        if content.document is not None
+        for entry in settings.registrations(content.file, content.document)
     ]
     program = shutil.which(host.program, path=environ.get("PATH", "")) or ""
     return HostFacts(
@@ -134,18 +134,18 @@ def gather(host: Host, cwd: str, environ: Mapping[str, str]) -> HostFacts:
     )
 
 
-def _read(settings: Settings, where: Place) -> SettingsFile:
+def _read(settings: Settings, where: SettingsFile) -> SettingsContent:
     """Read a settings file as the host does: one that it ignores as a whole says nothing."""
     if not os.path.lexists(where.path):
-        return SettingsFile(place=where)
+        return SettingsContent(file=where)
     text, mistake = read_file(where.path)
     if text is None:
-        return SettingsFile(place=where, mistake=mistake)
+        return SettingsContent(file=where, mistake=mistake)
     try:
         settings.check(text, where)
-        return SettingsFile(place=where, document=read_settings(text, where))
+        return SettingsContent(file=where, document=read_settings(text, where))
     except CannotInstall as error:
-        return SettingsFile(place=where, mistake=error.mistake)
+        return SettingsContent(file=where, mistake=error.mistake)
 
 
 def _version(program: str, environ: Mapping[str, str]) -> str:

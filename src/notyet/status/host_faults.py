@@ -75,8 +75,8 @@ def _version(facts: HostFacts) -> Iterator[Fault]:
 def _files(facts: HostFacts) -> Iterator[Fault]:
     """Yield files that the host cannot read; a warning if all that is needed is in others."""
     level = "fault" if facts.missing(facts.host.stops) else "warning"
-    for file in facts.files:
-        mistake = file.mistake
+    for content in facts.files:
+        mistake = content.mistake
         if mistake is not None:
             yield facts.fault(
                 "file-invalid",
@@ -110,7 +110,7 @@ def _missing(facts: HostFacts, setup: Setup) -> Iterator[Fault]:
         install = facts.install_again(facts.entries[0]).rpartition(", and ")[2]
     missing = facts.missing(stops)
     if len(missing) == len(stops):
-        if all(file.mistake is None for file in facts.files):  # a broken file explains it
+        if all(content.mistake is None for content in facts.files):  # a broken file explains it
             what = f"notyet is not registered with {title}."
             yield facts.fault("not-registered", what, fix=install)
         return
@@ -134,9 +134,9 @@ def _twice(facts: HostFacts) -> Iterator[Fault]:
         entries = [entry for entry in facts.entries if entry.event == event]
         if len(entries) <= 1:
             continue
-        scopes = [entry.place.scope for entry in entries if entry.place.scope != "managed"]
+        scopes = [entry.file.scope for entry in entries if entry.file.scope != "managed"]
         fix = facts.install_again(entries[0])
-        if len({entry.place.path for entry in entries}) > 1 and scopes:
+        if len({entry.file.path for entry in entries}) > 1 and scopes:
             fix = f"run: notyet uninstall {facts.host.name} --{scopes[-1]}"
         yield facts.fault(
             "registered-twice",

@@ -70,13 +70,13 @@ def why_not_run(facts: HostFacts, entry: Registration) -> str:
         return "it also runs other commands"
     if checks_of(facts.host.name).is_accepted(facts):
         return ""
-    if entry.place.scope in _OF_PROJECTS and not _is_from_outside(facts, line.start):
+    if entry.file.scope in _OF_PROJECTS and not _is_from_outside(facts, line.start):
         return "it is in a project that you have not accepted"
     names = ", ".join(
         name
-        for file in facts.files
-        if file.place.scope in _OF_PROJECTS and isinstance(file.get("env"), dict)
-        for name in file.get("env")
+        for content in facts.files
+        if content.file.scope in _OF_PROJECTS and isinstance(content.get("env"), dict)
+        for name in content.get("env")
         if not name.startswith(_HARMLESS)
     )
     return f"a project that you have not accepted sets {names} for it" if names else ""

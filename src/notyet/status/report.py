@@ -54,8 +54,8 @@ class HostStatus:
                 "event": entry.event,
                 "command": without_values(entry.command),
                 "timeout": entry.timeout,
-                "scope": entry.place.scope,
-                "file": entry.place.path,
+                "scope": entry.file.scope,
+                "file": entry.file.path,
                 "line": entry.line,
                 "column": entry.column,
             }
@@ -77,7 +77,7 @@ class HostStatus:
         }
 
 
-class Report:
+class StatusReport:
     """All that was found, for people and for programs."""
 
     def __init__(self, cwd: str, environ: Mapping[str, str], hosts: list[HostStatus]) -> None:

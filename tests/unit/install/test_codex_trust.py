@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from notyet.hosts.codex.trust import forgotten, hash_of, key, trusted
-from notyet.install.settings import Place, settings_of
+from notyet.install.settings import SettingsFile, settings_of
 
 CLAUDE = settings_of("claude")
 CODEX = settings_of("codex")
@@ -16,7 +16,7 @@ EVENTS = CLAUDE.events
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "install" / "codex_hashes.json"
 RECORDED = json.loads(VECTORS.read_text())["entries"]
-CONFIG = Place(scope="user", path="/u/.codex/config.toml", form="toml")
+CONFIG = SettingsFile(scope="user", path="/u/.codex/config.toml", form="toml")
 NAME = '/u/a "b"\\é/.codex/hooks.json:stop:0:0'
 OTHER = "/u/hooks.json:subagent_stop:1:0"
 
@@ -72,7 +72,7 @@ def test_what_is_trusted_are_the_entries_of_the_file_as_it_will_be(tmp_path):
     environ = {"HOME": str(tmp_path)}
     place = CODEX.target("user", "/", environ)
     theirs = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "lint"}]}]}}'
-    text = CODEX.added(theirs, place, CODEX.entries("/x/notyet", 60))
+    text = CODEX.text_with(theirs, place, CODEX.entries("/x/notyet", 60))
     change = CODEX.approval(place, text, environ)
     assert change.before is None
     written = tomllib.loads(change.after.decode())["hooks"]["state"]
@@ -83,7 +83,7 @@ def test_what_is_trusted_are_the_entries_of_the_file_as_it_will_be(tmp_path):
         "subagent_start:0:0",
     ]
     assert CODEX.approval(place, text, {}) is None
-    assert CODEX.disapproval(place, text, theirs, environ) is None
+    assert CODEX.trust_update(place, text, theirs, environ) is None
 
 
 @pytest.mark.parametrize(
@@ -152,12 +152,12 @@ def test_trust_moves_along_with_the_hooks_that_shift(groups, install, tmp_path):
     place = CODEX.target("user", "/", environ)
     before = written(*groups)
     ours = CODEX.entries("/x/notyet", 60)
-    after = CODEX.added(before, place, ours) if install else CODEX.removed(before, place)
+    after = CODEX.text_with(before, place, ours) if install else CODEX.text_without(before, place)
     known = state_of(place, before)
     config = tmp_path / ".codex" / "config.toml"
     config.parent.mkdir()
     config.write_text(toml(known))
-    change = CODEX.disapproval(place, before, after, environ)
+    change = CODEX.trust_update(place, before, after, environ)
     left = state((change.after if change else config.read_bytes()).decode())
     theirs = {
         name: said
@@ -179,7 +179,7 @@ def test_what_else_is_said_of_a_hook_that_moves_goes_with_it(tmp_path):
     config = tmp_path / ".codex" / "config.toml"
     config.parent.mkdir()
     config.write_text(toml({ours: {"enabled": False}, yours: {"enabled": False}}))
-    change = CODEX.disapproval(place, before, CODEX.removed(before, place), environ)
+    change = CODEX.trust_update(place, before, CODEX.text_without(before, place), environ)
     # Of mine nothing was said, and what was said of ours must not be taken for it.
     assert state(change.after.decode()) == {mine: {"enabled": False}}
     assert f"hooks after ours move up in {place.path}" in change.note

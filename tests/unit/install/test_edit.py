@@ -3,11 +3,11 @@
 import pytest
 
 from notyet.install.edit import NotEditable, edited
-from notyet.install.settings import CannotInstall, Entry, Place, settings_of
+from notyet.install.settings import CannotInstall, Entry, SettingsFile, settings_of
 
 CLAUDE, CODEX = settings_of("claude"), settings_of("codex")
-JSON = Place(scope="user", path="/u/s.json")
-TOML = Place(scope="user", path="/u/c.toml", form="toml")
+JSON = SettingsFile(scope="user", path="/u/s.json")
+TOML = SettingsFile(scope="user", path="/u/c.toml", form="toml")
 ONE = [Entry(event="Stop", command="notyet hook", timeout=9)]
 HANDLER = '{"type": "command", "command": "notyet hook", "timeout": 9}'
 SPREAD = """{
@@ -44,9 +44,9 @@ SPREAD = """{
     ],
 )
 def test_json_grows_in_its_own_style(before, after):
-    assert CLAUDE.added(before, JSON, ONE) == after
+    assert CLAUDE.text_with(before, JSON, ONE) == after
     if before:
-        assert CLAUDE.removed(after, JSON) == before
+        assert CLAUDE.text_without(after, JSON) == before
 
 
 BLOCK = (
@@ -74,7 +74,7 @@ INLINE = '{hooks = [{type = "command", command = "notyet hook", timeout = 9}]}'
     ],
 )
 def test_toml_grows_in_its_own_style(before, after):
-    assert CODEX.added(before, TOML, ONE) == after
+    assert CODEX.text_with(before, TOML, ONE) == after
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_toml_grows_in_its_own_style(before, after):
     ],
 )
 def test_removing_our_entries_from_toml_gives_back_every_byte_beside_other_hooks(before):
-    assert CODEX.removed(CODEX.added(before, TOML, ONE), TOML) == before
+    assert CODEX.text_without(CODEX.text_with(before, TOML, ONE), TOML) == before
 
 
 def test_an_edit_that_would_not_mean_what_it_should_is_refused():
@@ -112,5 +112,5 @@ def test_an_edit_that_would_not_mean_what_it_should_is_refused():
 )
 def test_a_file_that_cannot_be_edited_safely_is_refused_with_the_place(settings, place, text, why):
     with pytest.raises(CannotInstall) as refused:
-        settings.added(text, place, ONE)
+        settings.text_with(text, place, ONE)
     assert str(refused.value).startswith(why)

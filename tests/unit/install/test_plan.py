@@ -5,7 +5,7 @@ import json
 import pytest
 
 from notyet.install.change import keep_backup, to_install, to_uninstall
-from notyet.install.settings import Place, settings_of
+from notyet.install.settings import SettingsFile, settings_of
 
 CLAUDE = settings_of("claude")
 
@@ -14,7 +14,7 @@ OURS = CLAUDE.entries("/x/notyet", 60)
 
 @pytest.fixture
 def place(tmp_path):
-    return Place(scope="user", path=str(tmp_path / "settings.json"))
+    return SettingsFile(scope="user", path=str(tmp_path / "settings.json"))
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_copies_that_are_no_settings_are_passed_over(place, state):
     keep_backup(state, place.path, original.encode())
     for content in (b"\xff", b"{", b"[]", b'{"hooks": 5}', None, b'{"other": 1}'):
         keep_backup(state, place.path, content)
-    write(place, CLAUDE.added(original, place, OURS))
+    write(place, CLAUDE.text_with(original, place, OURS))
     assert to_uninstall(CLAUDE, place, state).after == original.encode()
 
 

@@ -174,7 +174,7 @@ def test_a_host_as_data_needs_no_code_and_its_timeout_has_its_own_unit(tmp_path)
     (made,) = gemini.entries("/x/notyet", 600)
     assert (made.event, made.timeout) == ("AfterAgent", 600_000)
     place = gemini.target("user", "/", {"HOME": str(tmp_path)})
-    text = gemini.added("", place, [made])
+    text = gemini.text_with("", place, [made])
     (found,) = gemini.registrations(place, read_settings(text, place))
     assert (found.timeout, found.is_hook, found.is_main) == (600.0, True, True)
-    assert gemini.removed(text, place) == "{}\n"
+    assert gemini.text_without(text, place) == "{}\n"

@@ -5,13 +5,13 @@ import pytest
 from notyet.config.load import Setup
 from notyet.core.gate import Command, Gate, Match
 from notyet.core.message import UNCHECKED
-from notyet.install.settings import Place, Registration
+from notyet.install.settings import Registration, SettingsFile
 from notyet.status.answer import answer_of
 from notyet.status.fault import Fault, fault
 from notyet.status.probe import Probe
 from notyet.status.report import HostStatus
 
-PLACE = Place(path="/settings", scope="user", form="json")
+PLACE = SettingsFile(path="/settings", scope="user", form="json")
 EVENTS = ("Stop", "SubagentStop")
 CODEX = ("codex", "Codex")
 FOR_CODERS = Match(events=("subagent",), agents=("coder",))
@@ -36,7 +36,7 @@ NEVER = gate(match=Match(events=("subagent",), agents=("a",), never=("*",)))
 def host(name="claude", title="Claude Code", gates=(), faults=(), limits=(), **fields):
     """A host that calls us, with what is known of it."""
     known = {"group": 0, "index": 0, "command": "notyet hook", "handler": {}}
-    entries = tuple(Registration(place=PLACE, event=event, **known) for event in EVENTS)
+    entries = tuple(Registration(file=PLACE, event=event, **known) for event in EVENTS)
     setup = Setup(gates=tuple(gates), limits=dict(limits))
     known = {"entries": entries, "setup": setup, "reached": dict.fromkeys(EVENTS, "")} | fields
     return HostStatus(host=name, title=title, is_here=True, faults=tuple(faults), **known)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.install.settings import Registration
-    from notyet.status.facts import HostFacts, SettingsFile
+    from notyet.status.facts import HostFacts, SettingsContent
     from notyet.status.fault import Fault
 
 _SIMPLE = "CLAUDE_CODE_SIMPLE"
@@ -24,15 +24,15 @@ _ON = ("1", "true", "yes", "on")
 class ClaudeChecks(Checks):
     """The checks of Claude Code."""
 
-    def variables(self, files: Sequence[SettingsFile]) -> dict[str, tuple[str, str]]:
+    def variables(self, files: Sequence[SettingsContent]) -> dict[str, tuple[str, str]]:
         """Return the `env` of the settings."""
         added: dict[str, tuple[str, str]] = {}
-        for file in files:
-            env = file.get("env")
+        for content in files:
+            env = content.get("env")
             for name, value in env.items() if isinstance(env, dict) else ():
                 if isinstance(value, str | int | float):
                     text = str(value).lower() if isinstance(value, bool) else str(value)
-                    added[name] = (text, file.where("env", name))
+                    added[name] = (text, content.where("env", name))
         return added
 
     def faults(self, facts: HostFacts) -> Iterator[Fault]:
@@ -68,9 +68,9 @@ CHECKS = ClaudeChecks()
 def _disabled(facts: HostFacts) -> Iterator[Fault]:
     """Find the switch that counts: a managed one, or that of the nearest file."""
     switches = [one for one in facts.files if isinstance(one.get("disableAllHooks"), bool)]
-    switches.sort(key=lambda file: file.place.scope == "managed")
+    switches.sort(key=lambda content: content.file.scope == "managed")
     if switches and switches[-1].get("disableAllHooks") is True:
-        is_managed = switches[-1].place.scope == "managed"
+        is_managed = switches[-1].file.scope == "managed"
         if is_managed or not _is_registered_by_managers(facts):
             yield facts.fault(
                 "hooks-disabled",
@@ -89,17 +89,17 @@ def _disabled(facts: HostFacts) -> Iterator[Fault]:
 
 
 def _managed_only(facts: HostFacts) -> Iterator[Fault]:
-    managed = [file for file in facts.files if file.place.scope == "managed"]
-    for file in () if _is_registered_by_managers(facts) else managed:
-        if file.get("allowManagedHooksOnly") is True:
-            yield managed_only(facts, file, "allowManagedHooksOnly")
-        strict = file.get("strictPluginOnlyCustomization")
+    managed = [content for content in facts.files if content.file.scope == "managed"]
+    for content in () if _is_registered_by_managers(facts) else managed:
+        if content.get("allowManagedHooksOnly") is True:
+            yield managed_only(facts, content, "allowManagedHooksOnly")
+        strict = content.get("strictPluginOnlyCustomization")
         if strict is True or (isinstance(strict, list) and "hooks" in strict):
-            yield managed_only(facts, file, "strictPluginOnlyCustomization")
+            yield managed_only(facts, content, "strictPluginOnlyCustomization")
 
 
 def _is_registered_by_managers(facts: HostFacts) -> bool:
-    return any(entry.place.scope == "managed" for entry in facts.entries)
+    return any(entry.file.scope == "managed" for entry in facts.entries)
 
 
 def _projects(environ: Mapping[str, str]) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from notyet.config.find import root_of
 from notyet.git.repository import main_worktree
 from notyet.install import settings
-from notyet.install.settings import Place, distinct
+from notyet.install.settings import SettingsFile, distinct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,13 +25,13 @@ class Settings(settings.Settings):
     Newer versions also find the local settings of the repository and of its main work tree.
     """
 
-    def places(self, cwd: str, environ: Mapping[str, str]) -> list[Place]:
+    def files(self, cwd: str, environ: Mapping[str, str]) -> list[SettingsFile]:
         """Return every settings file that Claude Code reads in a folder; they add up."""
-        found = super().places(cwd, environ)
+        found = super().files(cwd, environ)
         here = os.path.realpath(cwd)
         for root in filter(None, (root_of(here), main_worktree(here))):
             path = os.path.join(root, self.host.settings["local"])
-            found.append(Place(scope="local", path=path))
+            found.append(SettingsFile(scope="local", path=path))
         names = ["managed-settings.json"]
         try:
             more = sorted(os.listdir(os.path.join(MANAGED, "managed-settings.d")))
@@ -42,5 +42,5 @@ class Settings(settings.Settings):
             for name in more
             if name.endswith(".json") and not name.startswith(".")
         ]
-        found += [Place(scope="managed", path=os.path.join(MANAGED, name)) for name in names]
+        found += [SettingsFile(scope="managed", path=os.path.join(MANAGED, name)) for name in names]
         return distinct(found)

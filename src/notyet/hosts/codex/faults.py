@@ -74,11 +74,11 @@ CHECKS = CodexChecks()
 def _disabled(facts: HostFacts) -> Iterator[Fault]:
     """Find the switch that counts: the one of the nearest file."""
     switches = [
-        (file.get("features", name), file.where("features", name))
-        for file in facts.files
+        (content.get("features", name), content.where("features", name))
+        for content in facts.files
         for name in ("codex_hooks", "hooks")
-        if isinstance(file.get("features", name), bool)
-        and (file.place.scope != "project" or _is_trusted_project(facts))
+        if isinstance(content.get("features", name), bool)
+        and (content.file.scope != "project" or _is_trusted_project(facts))
     ]
     if switches and switches[-1][0] is False:
         what = "The feature `hooks` is false, so Codex runs no hook at all."
@@ -86,12 +86,12 @@ def _disabled(facts: HostFacts) -> Iterator[Fault]:
 
 
 def _managed_only(facts: HostFacts) -> Iterator[Fault]:
-    if any(entry.place.scope == "managed" for entry in facts.entries):
+    if any(entry.file.scope == "managed" for entry in facts.entries):
         return
-    for file in facts.files:
-        name = os.path.basename(file.place.path)
-        if name == "requirements.toml" and file.get("allow_managed_hooks_only") is True:
-            yield managed_only(facts, file, "allow_managed_hooks_only")
+    for content in facts.files:
+        name = os.path.basename(content.file.path)
+        if name == "requirements.toml" and content.get("allow_managed_hooks_only") is True:
+            yield managed_only(facts, content, "allow_managed_hooks_only")
 
 
 def _is_trusted_project(facts: HostFacts) -> bool:
@@ -100,26 +100,26 @@ def _is_trusted_project(facts: HostFacts) -> bool:
     starts = (Path(facts.cwd), here, Path(in_main_worktree(str(here))))
     folders = {str(one) for start in starts for one in (start, *start.parents)}
     return any(
-        file.get("projects", folder, "trust_level") == "trusted"
-        for file in facts.files
-        if file.place.scope != "project"
+        content.get("projects", folder, "trust_level") == "trusted"
+        for content in facts.files
+        if content.file.scope != "project"
         for folder in folders
     )
 
 
 def _why_skipped(facts: HostFacts, entry: Registration) -> str:
     """Return the code of the fault for which Codex skips an entry; empty if it runs it."""
-    if entry.place.scope == "managed":
+    if entry.file.scope == "managed":
         return ""
-    if entry.place.scope == "project" and not _is_trusted_project(facts):
+    if entry.file.scope == "project" and not _is_trusted_project(facts):
         return "project-untrusted"
-    path = entry.place.path
+    path = entry.file.path
     paths = dict.fromkeys((in_main_worktree(path), path))  # Codex reads hooks in the main one
     keys = [trust.key(one, entry.event, entry.group, entry.index) for one in paths]
     approved = None
-    for file in facts.files:
-        for state in (file.get("hooks", "state", key) for key in keys):
-            if file.place.scope == "user" and isinstance(state, dict):
+    for content in facts.files:
+        for state in (content.get("hooks", "state", key) for key in keys):
+            if content.file.scope == "user" and isinstance(state, dict):
                 if state.get("enabled") is False:
                     return "hook-disabled"
                 approved = state.get("trusted_hash")

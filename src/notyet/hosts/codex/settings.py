@@ -14,7 +14,7 @@ from notyet.install import settings
 from notyet.install.change import change_of
 from notyet.install.settings import (
     CannotInstall,
-    Place,
+    SettingsFile,
     distinct,
     handlers,
     kept_and_others,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from notyet.config.document import Document, Path
     from notyet.install.change import Change
-    from notyet.install.settings import Registration, Scope
+    from notyet.install.settings import Registration, SettingsLevel
 
 MANAGED = "/etc/codex"
 _KEYS = ("description", "hooks")  # all that may stand in a `hooks.json`
@@ -40,10 +40,10 @@ class Settings(settings.Settings):
 
     approve = "start codex, type /hooks, and approve the four hooks of notyet there"
 
-    def places(self, cwd: str, environ: Mapping[str, str]) -> list[Place]:
+    def files(self, cwd: str, environ: Mapping[str, str]) -> list[SettingsFile]:
         """Return every settings file that Codex reads in a folder; they add up."""
         requirements = os.path.join(MANAGED, "requirements.toml")
-        found = [Place(scope="managed", path=requirements, form="toml")]
+        found = [SettingsFile(scope="managed", path=requirements, form="toml")]
         found += _layer("managed", MANAGED)
         user = self.user_folder(environ)
         found += _layer("user", user) if user else []
@@ -54,7 +54,7 @@ class Settings(settings.Settings):
                 found += _layer("project", os.path.join(folder, ".codex"))
         return distinct(found)
 
-    def target(self, scope: Scope, cwd: str, environ: Mapping[str, str]) -> Place:
+    def target(self, scope: SettingsLevel, cwd: str, environ: Mapping[str, str]) -> SettingsFile:
         """Return the file with entries of ours, else the one with hooks, else `hooks.json`.
 
         Codex warns if one folder has hooks in both files. Raises CannotInstall.
@@ -65,9 +65,9 @@ class Settings(settings.Settings):
             )
         json = super().target(scope, cwd, environ)
         _, toml = _layer(scope, os.path.dirname(json.path))
-        for place in (json, toml):
-            if any(one.is_hook for one in self.found_in([place])[0]):
-                return place
+        for file in (json, toml):
+            if any(one.is_hook for one in self.found_in([file])[0]):
+                return file
         return toml if not os.path.lexists(json.path) and _has_hooks(toml) else json
 
     def user_folder(self, environ: Mapping[str, str]) -> str:
@@ -79,44 +79,42 @@ class Settings(settings.Settings):
             return os.path.realpath(folder)
         return "/" + os.path.normpath(folder).lstrip("/")  # with the links in it
 
-    def check(self, text: str, place: Place) -> None:
+    def check(self, text: str, file: SettingsFile) -> None:
         """Refuse a `hooks.json` of which Codex reads nothing, our entries included."""
-        if place.form != "json":
+        if file.form != "json":
             return
         if text.startswith("\ufeff"):
             message = "Codex reads no file that begins with a byte order mark"
-            raise place.refusal(message, (1, 1), "save it as UTF-8 without one")
-        document = read_settings(text, place)
+            raise file.refusal(message, (1, 1), "save it as UTF-8 without one")
+        document = read_settings(text, file)
         for finding in document.findings:
             message = f"{finding.message.partition(';')[0]}, so Codex reads nothing of this file"
-            raise place.refusal(message, (finding.line, finding.column), finding.hint)
+            raise file.refusal(message, (finding.line, finding.column), finding.hint)
         for path, hint in _refused(document.value):
             message = f"Codex does not know {name_of(path)}, so it reads nothing of this file"
-            raise place.refusal(message, document.locate(path), hint)
+            raise file.refusal(message, document.locate(path), hint)
 
     def _command(self, command: str, arguments: list[str] | None) -> str:
         del arguments  # Codex does not know the key
         return command
 
-    def approval(self, place: Place, text: str, environ: Mapping[str, str]) -> Change | None:
+    def approval(self, file: SettingsFile, text: str, environ: Mapping[str, str]) -> Change | None:
         """Return the change that makes Codex trust our entries of this text."""
         config = self._config(environ)
         if config is None:
             return None
-        read = _read_instead(place)
+        read = _read_instead(file)
         if read:
             raise CannotInstall(
-                f"Codex reads the hooks of this work tree from {read}, so trust in {place.path} "
+                f"Codex reads the hooks of this work tree from {read}, so trust in {file.path} "
                 "would not count; run this in the main work tree"
             )
         before = settings_text(config)
-        after = text if config.path == place.path else before or ""
-        return change_of(
-            config.path, before, trust.trusted(after, config, self.hashes(place, text))
-        )
+        after = text if config.path == file.path else before or ""
+        return change_of(config.path, before, trust.trusted(after, config, self.hashes(file, text)))
 
-    def disapproval(
-        self, place: Place, before: str, after: str, environ: Mapping[str, str]
+    def trust_update(
+        self, file: SettingsFile, before: str, after: str, environ: Mapping[str, str]
     ) -> Change | None:
         """Return the change of Codex's trust that follows from a change of settings.
 
@@ -124,30 +122,30 @@ class Settings(settings.Settings):
         move, or Codex would silently skip them. If both are in one file, this is the whole change.
         """
         config = self._config(environ)
-        gone, moved = self._moves(place, before, after)
+        gone, moved = self._moves(file, before, after)
         known = settings_text(config) if config and (gone or moved) else None
         if config is None or known is None:
             return None
-        base = after if config.path == place.path else known
+        base = after if config.path == file.path else known
         text = trust.forgotten(base, config, gone, moved)
         if text == base:
             return None
         note = ""
         if text != trust.forgotten(base, config, gone, ()):
             note = (
-                f"hooks after ours move up in {place.path}, and {self.title}'s trust in them "
+                f"hooks after ours move up in {file.path}, and {self.title}'s trust in them "
                 "moves along"
             )
         return replace(change_of(config.path, known, text or None), note=note)
 
-    def hashes(self, place: Place, text: str) -> dict[str, str]:
+    def hashes(self, file: SettingsFile, text: str) -> dict[str, str]:
         """Return the keys and hashes of our entries in this text. Raises CannotInstall."""
-        ours = self.registrations(place, read_settings(text, place))
-        return self._hashes(place, [one for one in ours if one.is_hook])
+        ours = self.registrations(file, read_settings(text, file))
+        return self._hashes(file, [one for one in ours if one.is_hook])
 
-    def _hashes(self, place: Place, entries: Iterable[Registration]) -> dict[str, str]:
+    def _hashes(self, file: SettingsFile, entries: Iterable[Registration]) -> dict[str, str]:
         found = {
-            trust.key(place.path, one.event, one.group, one.index): trust.hash_of(
+            trust.key(file.path, one.event, one.group, one.index): trust.hash_of(
                 one.event, one.handler, one.matcher
             )
             for one in entries
@@ -156,54 +154,54 @@ class Settings(settings.Settings):
         return {key: value for key, value in found.items() if value}
 
     def _moves(
-        self, place: Place, before: str, after: str
+        self, file: SettingsFile, before: str, after: str
     ) -> tuple[dict[str, str], list[trust.Move]]:
         """Return the keys that go, with their hashes, and the moves of other entries."""
-        old, new = (read_settings(text, place) for text in (before, after))
-        ours = [one for one in self.registrations(place, old) if one.is_hook]
-        stay = any(one.is_hook for one in self.registrations(place, new))
+        old, new = (read_settings(text, file) for text in (before, after))
+        ours = [one for one in self.registrations(file, old) if one.is_hook]
+        stay = any(one.is_hook for one in self.registrations(file, new))
         gone = kept_and_others(ours, self.events)[1] if stay else ours
-        places = {(one.event, one.group, one.index) for one in gone}
+        positions = {(one.event, one.group, one.index) for one in gone}
         moved = []
         for event in {event for event, *_ in handlers(old.value)}:
             was = _positions(old, event)
-            was = {at: one for at, one in was.items() if (event, *at) not in places}
+            was = {at: one for at, one in was.items() if (event, *at) not in positions}
             for left, right in zip(was, _positions(new, event), strict=False):  # new ones are last
                 if left != right:
-                    old_key = trust.key(place.path, event, *left)
-                    new_key = trust.key(place.path, event, *right)
+                    old_key = trust.key(file.path, event, *left)
+                    new_key = trust.key(file.path, event, *right)
                     moved.append((old_key, new_key, was[left]))
-        return self._hashes(place, gone), moved
+        return self._hashes(file, gone), moved
 
-    def _config(self, environ: Mapping[str, str]) -> Place | None:
+    def _config(self, environ: Mapping[str, str]) -> SettingsFile | None:
         """Return the file that holds Codex's trust."""
         folder = self.user_folder(environ)
         return _layer("user", folder)[1] if folder else None
 
-    def advice(self, place: Place, cwd: str) -> list[str]:
+    def advice(self, file: SettingsFile, cwd: str) -> list[str]:
         """Return what a person still has to do, besides approving."""
         del cwd
-        if place.scope != "project":
+        if file.scope != "project":
             return []
-        read = _read_instead(place)
+        read = _read_instead(file)
         said = f"codex reads the hooks of this work tree from {read}; merge these, or install there"
         return [
             *([said] if read else []),
             "codex reads these hooks only in a project that you trust; it asks when it starts",
-            f"commit {place.path}, for your whole team",
+            f"commit {file.path}, for your whole team",
         ]
 
 
-def _layer(scope: Scope, folder: str) -> list[Place]:
+def _layer(scope: SettingsLevel, folder: str) -> list[SettingsFile]:
     return [
-        Place(scope=scope, path=os.path.join(folder, "hooks.json")),
-        Place(scope=scope, path=os.path.join(folder, "config.toml"), form="toml"),
+        SettingsFile(scope=scope, path=os.path.join(folder, "hooks.json")),
+        SettingsFile(scope=scope, path=os.path.join(folder, "config.toml"), form="toml"),
     ]
 
 
-def _has_hooks(place: Place) -> bool:
-    text = settings_text(place)
-    hooks = read_settings(text, place).value.get("hooks") if text else None
+def _has_hooks(file: SettingsFile) -> bool:
+    text = settings_text(file)
+    hooks = read_settings(text, file).value.get("hooks") if text else None
     return isinstance(hooks, dict) and any(isinstance(groups, list) for groups in hooks.values())
 
 
@@ -220,10 +218,10 @@ def _hash(event: str, group: Mapping[str, Any], handler: Mapping[str, Any]) -> s
     return trust.hash_of(event, handler, group.get("matcher")) if "command" in handler else ""
 
 
-def _read_instead(place: Place) -> str:
+def _read_instead(file: SettingsFile) -> str:
     """Return the file that Codex reads instead: of a linked work tree, that of the main one."""
-    folder, name = os.path.split(place.path)
-    main = in_main_worktree(folder) if place.scope == "project" else folder
+    folder, name = os.path.split(file.path)
+    main = in_main_worktree(folder) if file.scope == "project" else folder
     return os.path.join(main, name) if main != folder else ""
 
 

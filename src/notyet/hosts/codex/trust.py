@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, MutableMapping
     from typing import Any
 
-    from notyet.install.settings import Place
+    from notyet.install.settings import SettingsFile
 
     Move = tuple[str, str, str]  # an entry's old key, its new one, and its hash
 
@@ -70,11 +70,11 @@ def _is_readable(handler: Mapping[str, Any], matcher: object) -> bool:
     )
 
 
-def trusted(text: str, place: Place, hashes: Mapping[str, str]) -> str:
+def trusted(text: str, file: SettingsFile, hashes: Mapping[str, str]) -> str:
     """Return the text of a `config.toml` that trusts these entries. Raises CannotInstall."""
-    document = read_settings(text, place)
+    document = read_settings(text, file)
     for name in hashes:
-        check_tables(document, place, ("hooks", "state", name))
+        check_tables(document, file, ("hooks", "state", name))
 
     def edit(settings: MutableMapping[str, Any]) -> None:
         state = _table(_table(settings, "hooks"), "state")
@@ -84,16 +84,18 @@ def trusted(text: str, place: Place, hashes: Mapping[str, str]) -> str:
             else:
                 state[name] = {"trusted_hash": value}
 
-    return edited_settings(text, place, edit) if hashes else text
+    return edited_settings(text, file, edit) if hashes else text
 
 
-def forgotten(text: str, place: Place, hashes: Mapping[str, str], moved: Collection[Move]) -> str:
+def forgotten(
+    text: str, file: SettingsFile, hashes: Mapping[str, str], moved: Collection[Move]
+) -> str:
     """Return the text without trust in these entries, as they are. Raises CannotInstall.
 
     Trust in other entries moves with them to their new keys. Some may be there already, from a
     notyet that was killed before it wrote the hooks: their hash shows that.
     """
-    state = _state(read_settings(text, place).value)
+    state = _state(read_settings(text, file).value)
     after = _state_after(state, hashes, moved)
 
     def edit(settings: MutableMapping[str, Any]) -> None:
@@ -109,7 +111,7 @@ def forgotten(text: str, place: Place, hashes: Mapping[str, str], moved: Collect
         if not settings["hooks"]:
             del settings["hooks"]
 
-    return edited_settings(text, place, edit) if after != state else text
+    return edited_settings(text, file, edit) if after != state else text
 
 
 def _state_after(

@@ -30,7 +30,7 @@ def test_claude_code_reads_the_users_the_projects_and_managed_settings(
     more.mkdir(parents=True)
     for name in ("b.json", "a.json", ".hidden.json", "notes.txt"):
         (more / name).touch()
-    found = CLAUDE.places(str(project), {"HOME": str(tmp_path / "home")})
+    found = CLAUDE.files(str(project), {"HOME": str(tmp_path / "home")})
     assert scopes(found, tmp_path) == [
         ("user", "home/.claude/settings.json"),
         ("project", "p/sub/deep/.claude/settings.json"),
@@ -44,7 +44,7 @@ def test_claude_code_reads_the_users_the_projects_and_managed_settings(
 
 def test_codex_reads_every_layer_and_all_folders_of_the_project(project, tmp_path, monkeypatch):
     monkeypatch.setattr("notyet.hosts.codex.settings.MANAGED", str(tmp_path / "etc"))
-    found = CODEX.places(str(project), {"HOME": str(tmp_path / "home")})
+    found = CODEX.files(str(project), {"HOME": str(tmp_path / "home")})
     assert scopes(found, tmp_path) == [
         ("managed", "etc/requirements.toml"),
         ("managed", "etc/hooks.json"),
@@ -67,14 +67,14 @@ def test_codex_reads_every_layer_and_all_folders_of_the_project(project, tmp_pat
 def test_the_hosts_own_variable_moves_the_users_settings(host, variable, tmp_path):
     environ = {"HOME": str(tmp_path), variable: str(tmp_path / "elsewhere")}
     assert os.path.dirname(host.target("user", "/", environ).path) == environ[variable]
-    assert environ[variable] in " ".join(place.path for place in host.places("/", environ))
+    assert environ[variable] in " ".join(place.path for place in host.files("/", environ))
 
 
 @pytest.mark.parametrize("host", [CLAUDE, CODEX])
 def test_without_a_home_there_is_no_place_for_the_user(host, tmp_path):
     with pytest.raises(CannotInstall, match="there is no home folder; set HOME"):
         host.target("user", str(tmp_path), {})
-    assert "user" not in {place.scope for place in host.places(str(tmp_path), {})}
+    assert "user" not in {place.scope for place in host.files(str(tmp_path), {})}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_project_that_is_the_home_is_refused(host, tmp_path):
     environ = {"HOME": str(tmp_path)}
     with pytest.raises(CannotInstall, match="your own; use --user"):
         host.target("project", str(tmp_path), environ)
-    paths = [place.path for place in host.places(str(tmp_path), environ)]
+    paths = [place.path for place in host.files(str(tmp_path), environ)]
     assert len(paths) == len(set(paths))
 
 
