@@ -239,9 +239,9 @@ class Layers:
         """Add the settings of files, or of their last trusted versions."""
         for file in files:
             if self.is_new(file) and not self._add_unchanged(file):
-                from notyet.config.trust import add_changed
+                from notyet.config.trust import add_trusted_version
 
-                add_changed(self, file)
+                add_trusted_version(self, file)
 
     def _add_unchanged(self, file: ConfigFile) -> bool:
         """Add a `notyet.toml` that is as it was trusted; return False for any other file."""

@@ -74,19 +74,14 @@ def grant(chosen: Candidate, environ: Mapping[str, str]) -> None:
     write_record(state_folder(environ), record)
 
 
-def add_changed(layers: Layers, file: ConfigFile) -> None:
-    """Add the version of a file that is in force, with the warnings it deserves."""
+def add_trusted_version(layers: Layers, file: ConfigFile) -> None:
+    """Add the trusted version of a file, or list the file as untrusted or unreadable."""
     text, why = _text_of(layers, file)
     record = _record(layers, file, text)
     if _is_copy(layers, file, record, text):
         layers.project = parent(file.path)
     elif record is None and text is None:
-        layers.unreadable.append(file.path)
-        if file.is_gone:
-            layers.warnings.append(
-                f"{visible(file.path)} was removed since it was trusted, and what was trusted "
-                f"of it cannot be read; run: {file.command} --revoke"
-            )
+        _add_unreadable(layers, file)
     elif record is None or (record.content != text and not _stays(file, record)):
         if not layers.agent or _has_content(file, text):
             layers.untrusted.append(file)
@@ -142,6 +137,15 @@ def _record(layers: Layers, file: ConfigFile, text: str | None) -> Trusted | Non
         except OSError as error:
             layers.warnings.append(f"{layers.state} cannot be written: {error.strerror}")
     return record
+
+
+def _add_unreadable(layers: Layers, file: ConfigFile) -> None:
+    layers.unreadable.append(file.path)
+    if file.is_gone:
+        layers.warnings.append(
+            f"{visible(file.path)} was removed since it was trusted, and what was trusted "
+            f"of it cannot be read; run: {file.command} --revoke"
+        )
 
 
 def _has_content(file: ConfigFile, text: str | None) -> bool:
@@ -201,26 +205,35 @@ def _put_in_force(
     text, why = now
     is_program = any(_is_by_path(gate.check) for gate in settings.gates)
     if is_program and text != record.content:
-        # The file is the command, and it may be any program by now. Its gates stay, and cannot
-        # start: else hiding the file would remove them.
-        changed = "was removed" if file.is_gone else f"could not be read: {why}"
-        changed = changed if text is None else "changed since it was trusted"
-        refused = {"refused": f"{visible(file.path)} {changed}"}
-        settings = with_checks(
-            settings, lambda check: replace(check, options={**check.options, **refused})
-        )
+        settings = _refuse_program(file, settings, text, why)
         layers.not_run += [file.path] if text is None and file.source.problem else []
-    _warn(layers, file, record, text, is_run=not is_program)
+    _warn_changed(layers, file, record, text, is_run=not is_program)
+    _warn_ledger(layers, file, settings)
+    settings = _placed(layers, file, record, settings)
+    _add_starters(layers, file, record)
+    layers.put(file, settings)
+
+
+def _refuse_program(
+    file: ConfigFile, settings: FileSettings, text: str | None, why: str
+) -> FileSettings:
+    """Return settings whose gates cannot start: the file is the command, and any program by now.
+
+    Without these gates, hiding the file would remove them.
+    """
+    changed = "was removed" if file.is_gone else f"could not be read: {why}"
+    changed = changed if text is None else "changed since it was trusted"
+    refused = {"refused": f"{visible(file.path)} {changed}"}
+    return with_checks(settings, lambda check: replace(check, options={**check.options, **refused}))
+
+
+def _warn_ledger(layers: Layers, file: ConfigFile, settings: FileSettings) -> None:
+    """Warn of `[ledger]` in a project: it would remove what other projects look back at."""
     if file.kind == KIND_NOTYET and not file.is_users and settings.ledger:
-        # It would remove what other projects want to look back at.
         layers.warnings.append(
             f"{visible(file.path)}: [ledger] has an effect only in your own notyet.toml; "
             "move it to ~/.config/notyet/notyet.toml"
         )
-    settings = _placed(layers, file, record, settings)
-    if layers.agent and file.kind != KIND_NOTYET and host_of(file.kind).context:
-        _add_starters(layers, file, record)
-    layers.put(file, settings)
 
 
 def _is_by_path(check: object) -> bool:
@@ -245,7 +258,7 @@ def _settings_of(layers: Layers, file: ConfigFile, record: Trusted) -> FileSetti
     return settings
 
 
-def _warn(
+def _warn_changed(
     layers: Layers, file: ConfigFile, record: Trusted, text: str | None, *, is_run: bool
 ) -> None:
     if text is None and file.source.problem:
@@ -281,6 +294,9 @@ def _placed(
 
 
 def _add_starters(layers: Layers, file: ConfigFile, record: Trusted) -> None:
+    """Add the start hooks of a host's file; only where an agent is supervised."""
+    if not layers.agent or file.kind == KIND_NOTYET or not host_of(file.kind).context:
+        return
     for starter in _compile(file, record.content).starters:
         check = starter.check
         assert isinstance(check, Command)
