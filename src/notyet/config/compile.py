@@ -162,8 +162,8 @@ class _NotyetToml:
 
     def _gates(self) -> tuple[Gate, ...]:
         """Return the gates; none if there is a mistake in the machine they would run on."""
-        said = self._examined.document.value if self._examined.document else {}
-        if "workspace" in said and "workspace" not in self._value:
+        written = self._examined.document.value if self._examined.document else {}
+        if "workspace" in written and "workspace" not in self._value:
             return ()
         entries = self._value.get("gates", {})
         read = [

@@ -67,8 +67,8 @@ def freeze(settings: FileSettings) -> dict[str, Any]:
     text, so that hooks need not read them.
     """
     frozen = _said(settings)
-    for said in ("mistakes", "warnings", "starters"):
-        frozen.pop(said, None)
+    for name in ("mistakes", "warnings", "starters"):
+        frozen.pop(name, None)
     return {"format": FORMAT} | frozen
 
 
@@ -106,7 +106,7 @@ def thaw(frozen: Mapping[str, Any], event: StopEvent | None = None) -> FileSetti
             values["left_out"] = tuple([g["name"] for g in gates if g["name"] not in names])
             gates = wanted
     values["gates"] = tuple([_gate(**gate) for gate in gates])
-    values["observers"] = tuple([_observer(**said) for said in values.get("observers", ())])
+    values["observers"] = tuple([_observer(**one) for one in values.get("observers", ())])
     values["read_hosts"] = tuple(values.get("read_hosts", ()))
     return FileSettings(**values)
 

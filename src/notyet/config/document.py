@@ -96,7 +96,7 @@ def quoted(text: str) -> str:
     return '"' + CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", shown) + '"'
 
 
-def said(value: object) -> str:
+def described(value: object) -> str:
     """Describe a value for a message, in words that fit every format."""
     if isinstance(value, str):
         return quoted(value)

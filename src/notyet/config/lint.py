@@ -231,5 +231,5 @@ def unmatched(globs: Sequence[str], folder: str) -> set[str]:
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return set()
-    said = done.stderr.decode("utf-8", "surrogateescape") if done.returncode == _UNMATCHED else ""
-    return {glob for glob in globs if f"error: pathspec ':(glob){glob}' did not match" in said}
+    output = done.stderr.decode("utf-8", "surrogateescape") if done.returncode == _UNMATCHED else ""
+    return {glob for glob in globs if f"error: pathspec ':(glob){glob}' did not match" in output}

@@ -37,8 +37,10 @@ def read_file(path: str) -> tuple[str | None, Mistake | None]:
 
 
 def _reason(error: OSError) -> str:
-    said = str(error.strerror)
-    return said.removeprefix("it ") if said.startswith("it is ") else f"cannot be read: {said}"
+    reason = str(error.strerror)
+    return (
+        reason.removeprefix("it ") if reason.startswith("it is ") else f"cannot be read: {reason}"
+    )
 
 
 def _not_utf8(text: str, at: int) -> BadSyntax:
@@ -88,10 +90,10 @@ def read_toml(text: str) -> Document:
     return Document(value=value, positions=finder.positions(), findings=findings)
 
 
-def _toml_error(said: str, text: str) -> BadSyntax:
-    match = _TOML_ERROR.fullmatch(said)
+def _toml_error(message: str, text: str) -> BadSyntax:
+    match = _TOML_ERROR.fullmatch(message)
     if not match:
-        return BadSyntax(f"invalid TOML: {said}")
+        return BadSyntax(f"invalid TOML: {message}")
     message, line, column = match.groups()
     if line is None:
         line, column = Lines(text).position(len(text.rstrip()))

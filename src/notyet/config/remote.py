@@ -259,10 +259,10 @@ def _fetch(place: Remote, names: tuple[str, ...], wait: float) -> list[bytes]:
 
 def _why(place: Remote, done: Exit, wait: float) -> str:
     if done.problem:
-        said = "; ".join(filter(None, (done.problem, done.advice)))
-        return bounded(" ".join(clean(said).split()), _LONGEST_REASON)
+        reason = "; ".join(filter(None, (done.problem, done.advice)))
+        return bounded(" ".join(clean(reason).split()), _LONGEST_REASON)
     if done.timed_out:
         return f"{place.destination} did not answer within {wait:.1f} s"
-    said = " ".join(clean(done.stderr.decode("utf-8", "replace")).split())
+    stderr = " ".join(clean(done.stderr.decode("utf-8", "replace")).split())
     how = f"exit code {done.code}" if done.code is not None else f"signal {done.signal}"
-    return bounded(f"looking on {place.destination} ended with {how}: {said}", _LONGEST_REASON)
+    return bounded(f"looking on {place.destination} ended with {how}: {stderr}", _LONGEST_REASON)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from notyet.config.document import said
+from notyet.config.document import described
 from notyet.config.shapes import (
     Age,
     Choice,
@@ -51,7 +51,7 @@ class Kind(Glob):
     def parse(self, value: str) -> str:
         if value in _WHOM:
             hint = 'write for = "main", "subagents" or "all", without a list'
-            raise ShapeError(f"is {said(value)}, but a list names kinds of subagents", hint)
+            raise ShapeError(f"is {described(value)}, but a list names kinds of subagents", hint)
         return super().parse(value)
 
 

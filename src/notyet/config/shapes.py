@@ -17,11 +17,11 @@ from notyet.config.document import (
     HUGE,
     UNUSABLE,
     Path,
+    described,
     did_you_mean,
     name_of,
     nearest,
     quoted,
-    said,
 )
 from notyet.core.matcher import glob_error
 from notyet.core.remote import LOCAL, is_remote, remote_from
@@ -80,7 +80,7 @@ class Shape:
 
     def wrong(self, value: object, hint: str = "") -> ShapeError:
         """Return the mistake that a value is something else."""
-        return ShapeError(f"must be {self.words}, not {said(value)}", self.example or hint)
+        return ShapeError(f"must be {self.words}, not {described(value)}", self.example or hint)
 
     def hint(self, value: object) -> str:
         """Return how to write a value of the wrong type."""
@@ -165,7 +165,7 @@ class FileGlob(PathBelow):
             why, hint = "** must stand alone between slashes", 'write it like "src/**/*.py"'
         else:
             return clean
-        raise ShapeError(f"is {said(value)}, but {why}", hint)
+        raise ShapeError(f"is {described(value)}, but {why}", hint)
 
 
 def _meant(text: str) -> str:
@@ -187,7 +187,9 @@ class Workspace(Text):
             return remote_from(clean).url
         except ValueError as error:
             why, _, hint = str(error).partition("; ")
-            raise ShapeError(f"is {said(value)}: {why}", meant_workspace(clean) or hint) from None
+            raise ShapeError(
+                f"is {described(value)}: {why}", meant_workspace(clean) or hint
+            ) from None
 
 
 def meant_workspace(text: str) -> str:
@@ -326,7 +328,9 @@ class Seconds(Measure):
     def parse(self, value: float | str) -> float:
         seconds = self.number(value)
         if not 0 < seconds <= self.most:  # True for NaN too
-            raise ShapeError(f"must be above 0 and at most {self.most} seconds, not {said(value)}")
+            raise ShapeError(
+                f"must be above 0 and at most {self.most} seconds, not {described(value)}"
+            )
         return float(seconds)
 
 
@@ -361,7 +365,7 @@ class Size(Measure):
     def parse(self, value: int | str) -> int:
         size = self.number(value)
         if not self.least <= size <= self.most:
-            raise ShapeError(f"must be {self.least} to {self.most} bytes, not {said(value)}")
+            raise ShapeError(f"must be {self.least} to {self.most} bytes, not {described(value)}")
         return int(size)
 
 

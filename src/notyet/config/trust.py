@@ -128,7 +128,7 @@ def _record(layers: Layers, file: ConfigFile, text: str | None) -> Trusted | Non
     if text is None or (record is not None and record.content == text):
         return record
     settings = _compile(file, text)
-    layers.warnings += [str(said) for said in (*settings.mistakes, *settings.warnings)]
+    layers.warnings += [str(problem) for problem in (*settings.mistakes, *settings.warnings)]
     record = Trusted(path=file.path, content=text, compiled=freeze(settings))
     # Mistakes are reported at every stop, and OpenClaw's file may say another number then (J9).
     if layers.state and not settings.mistakes and not settings.openclaw:

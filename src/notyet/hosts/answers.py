@@ -65,20 +65,20 @@ def by_exit(gate: Gate, ended: Exit) -> Block | Problem | None:
     return Problem("bad_answer", "it exited with code 2 but wrote no reason to stderr")
 
 
-def decided(said: dict[str, Any]) -> Allow | Block | Halt | Problem:
+def decided(reply: dict[str, Any]) -> Allow | Block | Halt | Problem:
     """Return the verdict of a JSON answer; a block must have a reason."""
-    if said.get("continue") is False:
-        return Halt(text(said, "stopReason"))
-    if said.get("decision") != "block":
+    if reply.get("continue") is False:
+        return Halt(text(reply, "stopReason"))
+    if reply.get("decision") != "block":
         return Allow()
-    why = text(said, "reason")
+    why = text(reply, "reason")
     return Block(why) if why else Problem("bad_answer", "it answered block without a reason")
 
 
 def failed(ended: Exit, stderr: str) -> Problem:
     """Return the problem of a command that exited with an unknown code."""
-    said = f": {bounded(stderr, _SHORT)}" if stderr else ""
-    return Problem("crashed", f"it exited with code {ended.code}{said}")
+    detail = f": {bounded(stderr, _SHORT)}" if stderr else ""
+    return Problem("crashed", f"it exited with code {ended.code}{detail}")
 
 
 def words(output: bytes) -> str:
@@ -90,40 +90,40 @@ def json_object(
     output: bytes, read: Callable[[str], Any] = loads_strictly
 ) -> dict[str, Any] | None:
     """Return the one JSON object that a command printed; None for anything else."""
-    said = output.decode("utf-8", "replace").removeprefix("\ufeff").strip()
-    if not said.startswith("{"):
+    printed = output.decode("utf-8", "replace").removeprefix("\ufeff").strip()
+    if not printed.startswith("{"):
         return None
     try:
-        value: dict[str, Any] = read(said)
+        value: dict[str, Any] = read(printed)
     except ValueError:
         return None
     return value
 
 
-def wrong_type(said: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> str:
+def wrong_type(reply: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> str:
     """Return which field has a type that its host refuses; empty if none has."""
     for name, kind in kinds.items():
-        if name in said and not isinstance(said[name], kind):
-            return f"it printed a {type(said[name]).__name__} as {name}, which its host refuses"
+        if name in reply and not isinstance(reply[name], kind):
+            return f"it printed a {type(reply[name]).__name__} as {name}, which its host refuses"
     return ""
 
 
-def context(said: dict[str, Any]) -> str:
+def context(reply: dict[str, Any]) -> str:
     """Return a hook's `additionalContext`."""
-    output = said.get("hookSpecificOutput")
+    output = reply.get("hookSpecificOutput")
     return text(output, "additionalContext") if isinstance(output, dict) else ""
 
 
-def extras(said: dict[str, Any]) -> dict[str, Any]:
+def extras(reply: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a `HookAnswer` that an answer fills besides its decision."""
     return {
-        "tell_user": text(said, "systemMessage"),
-        "hidden": said.get("suppressOutput") is True,
-        "context": context(said),
+        "tell_user": text(reply, "systemMessage"),
+        "hidden": reply.get("suppressOutput") is True,
+        "context": context(reply),
     }
 
 
-def text(said: dict[str, Any], name: str) -> str:
+def text(reply: dict[str, Any], name: str) -> str:
     """Return a field of an answer as clean text; empty if it is missing."""
-    value = said.get(name)
+    value = reply.get(name)
     return clean(value).strip() if isinstance(value, str) else ""

@@ -89,8 +89,8 @@ def write_start(event: StartEvent) -> tuple[Start, Context]:
 def read_return(returned: object) -> tuple[Allow, str]:
     """Return a handler's words as a note, and a warning for its author."""
     if isinstance(returned, dict):
-        said = {snake(str(key)): value for key, value in returned.items()}
-        returned = said.get(_KEY)
+        fields = {snake(str(key)): value for key, value in returned.items()}
+        returned = fields.get(_KEY)
         if returned is not None and not isinstance(returned, str):
             return Allow(), f"{_KEY} is text, not {type(returned).__name__}; ignored"
     return Allow(note=clean(returned).strip() if isinstance(returned, str) else ""), ""

@@ -118,19 +118,19 @@ def write_reply(
     """Answer a stop: with exit code 0 and at most one JSON object, or only by the exit code."""
     if not host.block:
         return _by_exit_code(host, verdict, note)
-    said: dict[str, Any] = {}
+    reply: dict[str, Any] = {}
     if isinstance(verdict, Block):
-        said = host.block_reply(verdict.prompt, event, settings)
+        reply = host.block_reply(verdict.prompt, event, settings)
     elif isinstance(verdict, Halt):
         # Alone: together with a block, hosts lose the agent's final answer.
         reason = bounded(presentable(verdict.reason), host.longest_reason)
-        said = filled(host.halt, reason)
-        if not said:
+        reply = filled(host.halt, reason)
+        if not reply:
             note = " | ".join(part for part in (reason, note) if part)
     if note and host.note:
-        said[host.note] = presentable(note)
+        reply[host.note] = presentable(note)
         note = ""
-    return Reply(stdout=dumps(said) if said else host.silence, stderr=presentable(note))
+    return Reply(stdout=dumps(reply) if reply else host.silence, stderr=presentable(note))
 
 
 def _by_exit_code(host: Host, verdict: Allow | Block | Halt, note: str) -> Reply:
@@ -139,8 +139,8 @@ def _by_exit_code(host: Host, verdict: Allow | Block | Halt, note: str) -> Reply
         # The agent reads all of stderr, so a note to the user has no place there.
         words = clean(verdict.prompt).strip() or "Not yet."
         return Reply(stderr=f"{bounded(words, host.longest_reason)}\n", code=_BLOCKING)
-    said = [note, verdict.reason if isinstance(verdict, Halt) else ""]
-    words = "\n".join(part for part in map(clean, said) if part.strip())
+    texts = [note, verdict.reason if isinstance(verdict, Halt) else ""]
+    words = "\n".join(part for part in map(clean, texts) if part.strip())
     return Reply(stderr=f"{bounded(words, host.longest_reason)}\n" if words else "")
 
 
@@ -160,13 +160,13 @@ def added_context(host: Host, text: str, event_name: str) -> dict[str, Any]:
 def filled(template: Mapping[str, Any], text: str, event_name: str = "") -> dict[str, Any]:
     """Return a template of JSON with its texts filled in; "{text?}" is left out if it is blank."""
     values = {"{text}": text, "{text?}": text if text.strip() else None, "{event}": event_name}
-    said = {
+    fields = {
         key: filled(value, text, event_name)
         if isinstance(value, dict)
         else values.get(value, value)
         for key, value in template.items()
     }
-    return known(said)
+    return known(fields)
 
 
 def text(payload: Mapping[str, Any], name: str) -> str | None:

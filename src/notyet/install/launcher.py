@@ -107,14 +107,14 @@ def installation(root: str) -> str:
 def text(folder: str, root: str) -> str:
     """Return the launcher's source, for its folder and the folder `root` of the package."""
     place = visible(root).replace("%", "%%")
-    said = f"notyet: it cannot be started from {place} any more (%b), so nothing was checked; "
-    said += "install it, and run `notyet install` for this host again"
+    message = f"notyet: it cannot be started from {place} any more (%b), so nothing was checked; "
+    message += "install it, and run `notyet install` for this host again"
     return _TEXT.format(
         folders=_folders(root),
         pack=pack_path(folder.replace("%", "%%"), "%s"),
         head=HEAD,
         sign=SIGN,
-        reply=json.dumps({"systemMessage": said}).encode() + b"\n",
+        reply=json.dumps({"systemMessage": message}).encode() + b"\n",
     )
 
 

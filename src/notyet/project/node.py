@@ -77,8 +77,8 @@ def _watches(words: list[str]) -> bool:
 
 def _manager(folder: Folder) -> str:
     """Return the program that runs scripts, by the package or by its lock file."""
-    said = at(folder.json(_FILE), "packageManager")
-    name = said.partition("@")[0] if isinstance(said, str) else ""
+    manager = at(folder.json(_FILE), "packageManager")
+    name = manager.partition("@")[0] if isinstance(manager, str) else ""
     if name in _LOCKS:
         return name
     found = (name for name, locks in _LOCKS.items() if any(map(folder.above, locks)))

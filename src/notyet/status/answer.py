@@ -110,9 +110,9 @@ def _powerless(status: HostStatus, running: Sequence[Gate]) -> tuple[str, str]:
         return "they only observe", "remove `observe`"
     if status.setup is not None and not Limits(**status.setup.limits).max_blocks:
         return "max_blocks is 0, so no agent is sent back", "set max_blocks to 1 or more"
-    said = status.probe.says.removeprefix("notyet: ") if status.probe is not None else ""
-    if _was_asked(status, running) and said.startswith(UNCHECKED):
-        return f"they ran just now: {said}", "see: notyet check"
+    probed = status.probe.says.removeprefix("notyet: ") if status.probe is not None else ""
+    if _was_asked(status, running) and probed.startswith(UNCHECKED):
+        return f"they ran just now: {probed}", "see: notyet check"
     return "", ""
 
 
@@ -146,8 +146,8 @@ def _positive(first: Sequence[Coverage], second: Sequence[Coverage]) -> Answer |
     gates = max((one.gates for one in good), key=len)
     titles = listed([one.status.title for one in good])
     if state == "perhaps":
-        said = f"{_number(gates)} for {_stops(gates, titles, good[0].scope)}, but {good[0].why}"
-        return Answer(state=state, says=f"perhaps: {said}", fix=good[0].fix)
+        words = f"{_number(gates)} for {_stops(gates, titles, good[0].scope)}, but {good[0].why}"
+        return Answer(state=state, says=f"perhaps: {words}", fix=good[0].fix)
     hosts = {one.status.host for one in good}
     alike = [one.gates for one in second if one.state == "yes" and one.status.host in hosts]
     more = max((sum(gate not in gates for gate in others) for others in alike), default=0)

@@ -152,6 +152,6 @@ def _version(program: str, environ: Mapping[str, str]) -> str:
     """Return the version that a program prints; empty if it prints none."""
     job = Job(argv=(program, "--version"), dir="/", environ=environ, timeout=VERSION_TIMEOUT)
     (done,) = run_together([job])
-    said = clean(done.stdout.decode("utf-8", "replace")) if done.code == 0 else ""
-    number = _NUMBER.search(said)
+    printed = clean(done.stdout.decode("utf-8", "replace")) if done.code == 0 else ""
+    number = _NUMBER.search(printed)
     return number[0] if number is not None else ""

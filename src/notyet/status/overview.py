@@ -110,12 +110,12 @@ def agents_of(gate: Gate) -> str:
     """Return whose stops a gate is for."""
     match = gate.match
     if match.events == ("agent",):
-        said = "main agent"
+        agents = "main agent"
     elif match.agents != EVERY_AGENT:
-        said = ", ".join(match.agents)
+        agents = ", ".join(match.agents)
     else:
-        said = "all" if "agent" in match.events else "subagents"
-    return f"{said} but {', '.join(match.never)}" if match.never else said
+        agents = "all" if "agent" in match.events else "subagents"
+    return f"{agents} but {', '.join(match.never)}" if match.never else agents
 
 
 def limits_here(setup: Setup, environ: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -220,17 +220,17 @@ def _unanswered(done: Exit, timeout: float) -> str:
 
 
 def _complaint(done: Exit) -> str:
-    said = first_line(clean(done.stderr.decode("utf-8", "replace")))
-    return f": {said}" if said else ""
+    line = first_line(clean(done.stderr.decode("utf-8", "replace")))
+    return f": {line}" if line else ""
 
 
 def _words(done: Exit) -> str:
     """Return what a user would read of an answer; empty if there is nothing."""
     try:
-        said = json.loads(done.stdout.decode("utf-8", "replace"))
+        reply = json.loads(done.stdout.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return ""
-    texts = [said.get(name) for name in _SAYS] if isinstance(said, dict) else []
+    texts = [reply.get(name) for name in _SAYS] if isinstance(reply, dict) else []
     return next((" ".join(clean(t).split()) for t in texts if isinstance(t, str) and t.strip()), "")
 
 

@@ -78,16 +78,16 @@ def read_context(ended: Exit, scope: Scope = "agent") -> HookAnswer:
     problem = answers.start_problem(ended)
     if problem is not None:
         return HookAnswer(answer=problem)
-    said = answers.json_object(ended.stdout)
-    if said is None:
+    reply = answers.json_object(ended.stdout)
+    if reply is None:
         printed = answers.words(ended.stdout)
         if printed.startswith("{"):
             return HookAnswer(answer=Problem("bad_answer", _HALF_JSON))
         return HookAnswer(answer=Allow(), context=printed if scope == "agent" else "")
-    wrong = _refused(said, (HOST.start_name(scope),))
+    wrong = _refused(reply, (HOST.start_name(scope),))
     if wrong:
         return HookAnswer(answer=Problem("bad_answer", wrong))
-    return HookAnswer(answer=Allow(), **answers.extras(said))
+    return HookAnswer(answer=Allow(), **answers.extras(reply))
 
 
 def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
@@ -95,26 +95,26 @@ def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
     problem = answers.problem_of(gate, ended)
     if problem is not None:
         return HookAnswer(answer=problem)
-    said = answers.json_object(ended.stdout)
-    if said is None:
+    reply = answers.json_object(ended.stdout)
+    if reply is None:
         begun = ended.stdout.lstrip().startswith(b"{")
         warning = f"{_HALF_JSON}; ignored" if begun else ""
         return HookAnswer(answer=_by_code(ended), warning=warning)
-    wrong = _refused(said, tuple(HOST.event_name(scope) for scope in gate.match.events))
+    wrong = _refused(reply, tuple(HOST.event_name(scope) for scope in gate.match.events))
     if wrong and ended.code == 0:
         return HookAnswer(answer=Problem("bad_answer", wrong))
     if wrong:
         return HookAnswer(answer=_by_code(ended), warning=wrong)
-    return HookAnswer(answer=_by_json(said, ended), **answers.extras(said))
+    return HookAnswer(answer=_by_json(reply, ended), **answers.extras(reply))
 
 
-def _refused(said: dict[str, Any], names: tuple[str, ...]) -> str:
+def _refused(reply: dict[str, Any], names: tuple[str, ...]) -> str:
     """Return why Claude Code would refuse an answer; empty if it would not."""
-    output: Any = said.get("hookSpecificOutput") or {}
-    wrong = answers.wrong_type(said, _KEYS) or answers.wrong_type(output, _OUTPUT_KEYS)
+    output: Any = reply.get("hookSpecificOutput") or {}
+    wrong = answers.wrong_type(reply, _KEYS) or answers.wrong_type(output, _OUTPUT_KEYS)
     if wrong:
         return wrong
-    decision = said.get("decision")
+    decision = reply.get("decision")
     if decision not in {None, "approve", "block"}:
         return f"it printed the decision {bounded(repr(decision), 80)}; expected 'block'"
     name = output.get("hookEventName")
@@ -123,12 +123,12 @@ def _refused(said: dict[str, Any], names: tuple[str, ...]) -> str:
     return ""
 
 
-def _by_json(said: dict[str, Any], ended: Exit) -> Allow | Block | Halt | Problem:
-    if said.get("continue") is False:
-        return Halt(answers.text(said, "stopReason"))
-    if said.get("decision") == "block":
-        return Block(answers.text(said, "reason") or "Blocked by hook")
-    context = answers.context(said)
+def _by_json(reply: dict[str, Any], ended: Exit) -> Allow | Block | Halt | Problem:
+    if reply.get("continue") is False:
+        return Halt(answers.text(reply, "stopReason"))
+    if reply.get("decision") == "block":
+        return Block(answers.text(reply, "reason") or "Blocked by hook")
+    context = answers.context(reply)
     return Block(context) if context else _by_code(ended)  # it continues the agent (F11)
 
 

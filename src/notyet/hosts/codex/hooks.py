@@ -85,16 +85,16 @@ def read_context(ended: Exit, scope: Scope = "agent") -> HookAnswer:
     printed = answers.words(ended.stdout)
     if not printed.startswith(("{", "[")):
         return HookAnswer(answer=Allow(), context=printed)
-    said, wrong = _strictly(ended.stdout, _START_KINDS)
-    output = said.get("hookSpecificOutput") or {}
+    reply, wrong = _strictly(ended.stdout, _START_KINDS)
+    output = reply.get("hookSpecificOutput") or {}
     wrong = wrong or _wrong(output, _OUTPUT_KINDS)
     if not wrong and output and output.get("hookEventName") != HOST.start_name(scope):
         strange = bounded(repr(output.get("hookEventName")), 80)
         wrong = f"it answered for the event {strange}, not for {HOST.start_name(scope)}"
     if wrong:
         return HookAnswer(answer=Problem("bad_answer", wrong))
-    told = answers.extras(said)["tell_user"]
-    return HookAnswer(answer=Allow(), context=answers.context(said), tell_user=told)
+    told = answers.extras(reply)["tell_user"]
+    return HookAnswer(answer=Allow(), context=answers.context(reply), tell_user=told)
 
 
 def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
@@ -104,32 +104,32 @@ def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
         return HookAnswer(answer=by_exit)
     if not ended.stdout.strip():
         return HookAnswer(answer=Allow())
-    said, wrong = _strictly(ended.stdout, _KINDS)
+    reply, wrong = _strictly(ended.stdout, _KINDS)
     if wrong:
         return HookAnswer(answer=Problem("bad_answer", wrong))
     # suppressOutput is ignored (F12).
-    return HookAnswer(answer=answers.decided(said), tell_user=answers.extras(said)["tell_user"])
+    return HookAnswer(answer=answers.decided(reply), tell_user=answers.extras(reply)["tell_user"])
 
 
 def _strictly(stdout: bytes, kinds: Mapping[str, tuple[type, ...]]) -> tuple[dict[str, Any], str]:
     """Return an answer that Codex would accept, or why Codex would refuse it."""
     try:
-        said = loads_strictly(stdout.decode("utf-8", "replace"))
+        reply = loads_strictly(stdout.decode("utf-8", "replace"))
     except ValueError as error:
         return {}, f"it did not print one JSON object: {error}"
-    if not isinstance(said, dict):
-        return {}, f"it did not print a JSON object, but a {type(said).__name__}"
-    wrong = _wrong(said, kinds)
+    if not isinstance(reply, dict):
+        return {}, f"it did not print a JSON object, but a {type(reply).__name__}"
+    wrong = _wrong(reply, kinds)
     if wrong:
         return {}, wrong
-    if said.get("decision") not in {None, "block"}:
-        strange = bounded(repr(said["decision"]), 80)
+    if reply.get("decision") not in {None, "block"}:
+        strange = bounded(repr(reply["decision"]), 80)
         return {}, f"it printed the decision {strange}; Codex knows only 'block'"
-    return said, ""
+    return reply, ""
 
 
-def _wrong(said: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> str:
-    for key, value in said.items():
+def _wrong(reply: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> str:
+    for key, value in reply.items():
         if key not in kinds:
             return f"it printed the key {bounded(repr(key), 80)}, which Codex refuses"
         if isinstance(value, str):
@@ -137,4 +137,4 @@ def _wrong(said: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> st
                 value.encode()
             except UnicodeEncodeError:
                 return f"it printed half a character in {key}, which Codex refuses"
-    return answers.wrong_type(said, kinds)
+    return answers.wrong_type(reply, kinds)

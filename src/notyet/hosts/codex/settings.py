@@ -184,9 +184,11 @@ class Settings(settings.Settings):
         if file.scope != "project":
             return []
         read = _read_instead(file)
-        said = f"codex reads the hooks of this work tree from {read}; merge these, or install there"
+        elsewhere = (
+            f"codex reads the hooks of this work tree from {read}; merge these, or install there"
+        )
         return [
-            *([said] if read else []),
+            *([elsewhere] if read else []),
             "codex reads these hooks only in a project that you trust; it asks when it starts",
             f"commit {file.path}, for your whole team",
         ]

@@ -38,10 +38,10 @@ def key(path: str, event: str, group: int, index: int) -> str:
 def hash_of(event: str, handler: Mapping[str, Any], matcher: object = None) -> str:
     """Return Codex's hash of an entry that is a command; empty for one that it cannot read."""
     usual, most = _SECONDS_AT_END if event == "SessionEnd" else _SECONDS
-    said = handler.get("timeout")
+    given = handler.get("timeout")
     if not _is_readable(handler, matcher):
         return ""
-    timeout = max(1, usual if said is None else said)
+    timeout = max(1, usual if given is None else given)
     entry: dict[str, Any] = {
         "type": "command",
         "command": handler["command"],
@@ -65,8 +65,8 @@ def _is_readable(handler: Mapping[str, Any], matcher: object) -> bool:
     return (
         isinstance(handler["command"], str)
         and isinstance(handler.get("async", False), bool)
-        and all(type(said) is int and 0 <= said <= _MOST for said in numbers if said is not None)
-        and all(isinstance(said, str) for said in texts if said is not None)
+        and all(type(one) is int and 0 <= one <= _MOST for one in numbers if one is not None)
+        and all(isinstance(one, str) for one in texts if one is not None)
     )
 
 
@@ -100,9 +100,9 @@ def forgotten(
 
     def edit(settings: MutableMapping[str, Any]) -> None:
         known = settings["hooks"]["state"]
-        for name, said in after.items():
-            if state.get(name) != said:
-                known[name] = said
+        for name, entry in after.items():
+            if state.get(name) != entry:
+                known[name] = entry
         for name in state:
             if name not in after:
                 del known[name]
@@ -119,9 +119,9 @@ def _state_after(
 ) -> dict[str, Any]:
     """Return the state without these hashes, and with the moved ones under their new keys."""
     after = {
-        name: said
-        for name, said in state.items()
-        if not (name in hashes and _hash_in(said) == hashes[name])
+        name: entry
+        for name, entry in state.items()
+        if not (name in hashes and _hash_in(entry) == hashes[name])
     }
     for old, new, _ in moved:
         after.pop(old, None)
@@ -144,8 +144,8 @@ def _table(settings: MutableMapping[str, Any], key: str) -> MutableMapping[str, 
     return table
 
 
-def _hash_in(said: object) -> object:
-    return said.get("trusted_hash") if isinstance(said, dict) else None
+def _hash_in(entry: object) -> object:
+    return entry.get("trusted_hash") if isinstance(entry, dict) else None
 
 
 def _state(value: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -250,8 +250,8 @@ def notifications(
     if wishes.get("enabled") is not True or not ("*" in hooks or hook in hooks):
         return []
     ours = {gate.name: gate for gate in gates if gate.check.speaks == HOST.name}
-    said = list(_of_commands(ours, decision))
-    bodies = [body for wish, body in said if wishes.get(wish) is True]
+    notices = list(_of_commands(ours, decision))
+    bodies = [body for wish, body in notices if wishes.get(wish) is True]
     wish, body = _of_event(ours, event, decision)
     if wishes.get("showSystemEvents") is not False or wishes.get(wish) is True:
         bodies.append(body)

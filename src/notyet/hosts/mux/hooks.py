@@ -48,7 +48,7 @@ def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
     by_exit = answers.by_exit(gate, ended)
     if by_exit is not None:
         return HookAnswer(answer=by_exit)
-    said = answers.json_object(ended.stdout)
-    if said is None:  # plain text is kept as a note
+    reply = answers.json_object(ended.stdout)
+    if reply is None:  # plain text is kept as a note
         return HookAnswer(answer=Allow(note=bounded(answers.words(ended.stdout), _LONGEST_OUTPUT)))
-    return HookAnswer(answer=answers.decided(said), **(answers.extras(said) | {"context": ""}))
+    return HookAnswer(answer=answers.decided(reply), **(answers.extras(reply) | {"context": ""}))

@@ -37,17 +37,17 @@ class OwnFormat(Host, kw_only=True):
         from notyet.core.verdict import Block, Halt
 
         del event, settings
-        said: dict[str, Any] = {"decision": type(verdict).__name__.lower()}
+        reply: dict[str, Any] = {"decision": type(verdict).__name__.lower()}
         if isinstance(verdict, Block):
-            said |= {"prompt": verdict.prompt, "reason": verdict.because, "extend": verdict.extend}
+            reply |= {"prompt": verdict.prompt, "reason": verdict.because, "extend": verdict.extend}
         elif isinstance(verdict, Halt):
-            said["reason"] = verdict.reason
+            reply["reason"] = verdict.reason
         else:
-            said |= {"extend": verdict.extend} if verdict.extend else {}
-            said |= {"reason": verdict.note} if verdict.note else {}
+            reply |= {"extend": verdict.extend} if verdict.extend else {}
+            reply |= {"reason": verdict.note} if verdict.note else {}
         if note:
-            said["systemMessage"] = note
-        return Reply(stdout=dumps(said))
+            reply["systemMessage"] = note
+        return Reply(stdout=dumps(reply))
 
     def write_context(self, text: str, event: StartEvent) -> Reply:
         """Put a text before a starting agent's first request."""

@@ -44,11 +44,11 @@ def read(payload: Mapping[str, Any]) -> StopEvent:
 
 def _workspace(payload: Mapping[str, Any]) -> str:
     """Return the address of the files; an invalid one counts as missing."""
-    said = path(payload, "workspace")
-    if said is None or said == LOCAL:
+    address = path(payload, "workspace")
+    if address is None or address == LOCAL:
         return ""
     try:
-        return remote_from(said).url
+        return remote_from(address).url
     except ValueError:
         return ""
 
@@ -62,8 +62,8 @@ def _like(default: object, payload: Mapping[str, Any], name: str) -> Any:
         return value if _is_number(value) else None
     if isinstance(default, int):  # counts
         return value if isinstance(value, int) and _is_number(value) else default
-    said = path(payload, name) if name in _PATHS else text(payload, name)
-    return default if said is None else said
+    value = path(payload, name) if name in _PATHS else text(payload, name)
+    return default if value is None else value
 
 
 def _is_number(value: object) -> bool:

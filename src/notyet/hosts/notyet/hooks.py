@@ -81,8 +81,8 @@ def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
     passes = ended.code in options.get("pass_codes", (0,))
     stderr = answers.words(ended.stderr)
     if ended.code in _NOT_RUNNABLE and not passes:
-        said = f": {bounded(stderr, 300)}" if stderr else ""
-        return HookAnswer(answer=Problem("cannot_start", f"{_NOT_RUNNABLE[ended.code]}{said}"))
+        detail = f": {bounded(stderr, 300)}" if stderr else ""
+        return HookAnswer(answer=Problem("cannot_start", f"{_NOT_RUNNABLE[ended.code]}{detail}"))
     reply = answers.json_object(ended.stdout, loads) or {}
     if "python" in options and isinstance(reply.get("problem"), str):  # from `python_child`
         described = answers.text(reply, "problem") or "it failed and did not say how"
