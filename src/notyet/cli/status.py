@@ -125,7 +125,7 @@ class _Screen:
     def show(self, found: StatusReport) -> None:
         """Print the answer first, then gates and limits, hosts, and what happened recently."""
         self._answer(found.answer)
-        for one in found.own:
+        for one in found.faults:
             if one.what not in found.answer.says:
                 self._fault(one)
         self._table(*_gate_table(found.gates, len(found.setups), found.cwd))

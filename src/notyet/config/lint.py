@@ -114,9 +114,9 @@ class _File:
 
     def lint_ledger(self, document: Document) -> Iterator[Mistake]:
         """Yield a warning for `[ledger]` in a project's file."""
-        own = os.path.join(user_folder(self._environ), FILE_NAME)
-        is_own = os.path.realpath(self._settings.file) == os.path.realpath(own)
-        if self._settings.ledger and not is_own:
+        users = os.path.join(user_folder(self._environ), FILE_NAME)
+        is_users = os.path.realpath(self._settings.file) == os.path.realpath(users)
+        if self._settings.ledger and not is_users:
             line, column = document.locate(("ledger",))
             yield Mistake(
                 file=self._settings.file,

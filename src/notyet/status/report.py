@@ -86,13 +86,13 @@ class StatusReport:
         setup = next(iter(wired.values()), None)
         setup = setup or load(cwd, hosts[0].host, environ, patience=NO_LOOK)
         self.setups: dict[str, Setup] = wired or {hosts[0].host: setup}
-        self.own = notyet_faults(cwd, environ, setup)
-        self.answer = answer_of(self.own, hosts, setup)
+        self.faults = notyet_faults(cwd, environ, setup)
+        self.answer = answer_of(self.faults, hosts, setup)
         self.gates = gates_here(self.setups)
         self.limits = limits_here(setup, environ)
         self.limits += caps_here(status for status in hosts if status.entries)
-        faults = [*self.own, *(found for status in hosts for found in status.faults)]
-        self.is_well = self.answer.state == "yes" and not is_bad(faults)
+        every = [*self.faults, *(found for status in hosts for found in status.faults)]
+        self.is_well = self.answer.state == "yes" and not is_bad(every)
         self.variables = sorted(name for name in environ if name.startswith("NOTYET_"))
         ledger = Ledger(patience=1.0, repair=False)
         caps = {status.host: status.cap for status in hosts}
@@ -110,7 +110,7 @@ class StatusReport:
             "ok": self.is_well,
             "gated": self.answer.state == "yes",
             "answer": asdict(self.answer) | {"but": list(self.answer.but)},
-            "faults": [one.plain() for one in self.own],
+            "faults": [one.plain() for one in self.faults],
             "gates": [vars(one) for one in self.gates],
             "limits": self.limits,
             "hosts": [status.plain() for status in self.hosts],
