@@ -5,7 +5,7 @@ import threading
 import time
 
 from notyet import Allow, Block, Decision, LedgerError, Report, StartEvent, StopEvent
-from notyet.ledger.passes import Wanted
+from notyet.core.plan import Wanted
 
 ODD_TEXTS = ("lone \ud800", "x" * 100_000, "nul \x00", "'; DROP TABLE stops", "ünï ✓\n")
 

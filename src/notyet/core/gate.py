@@ -259,8 +259,8 @@ class Starter(Record, kw_only=True):
         if not isinstance(self.check, Command):
             check_function(self.check)
         if isinstance(self.check, Command) and self.check.speaks not in START_DIALECTS:
-            said = f"not {self.check.speaks!r}"
-            raise ValueError(f"a start hook speaks {' or '.join(START_DIALECTS)}, {said}")
+            spoken = " or ".join(START_DIALECTS)
+            raise ValueError(f"a start hook speaks {spoken}, not {self.check.speaks!r}")
         if self.scope not in SCOPES:
             raise ValueError(f"scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
         if self.kind not in KINDS:

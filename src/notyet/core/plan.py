@@ -153,6 +153,34 @@ def missing_names(event: StopEvent, gates: Sequence[Gate]) -> tuple[str, ...]:
     return ("the event names no agent_id; only its type and name can match a pattern",)
 
 
+class Wanted(Record, kw_only=True):
+    """A gate that can be skipped if it passed on these files, or if the agent started with them.
+
+    `definition` is a digest of what it runs, `tree` a fingerprint of the files that it depends on,
+    and `scope` names these files; each is empty if unknown (N1).
+    """
+
+    gate: str
+    definition: str
+    scope: str
+    tree: str
+
+
+def skip_causes(
+    wanted: Sequence[Wanted], start: Mapping[str, str], passed: Sequence[bool]
+) -> dict[str, str]:
+    """Return why gates can be skipped: gate -> cause; those that must run are left out."""
+    skipped = {}
+    for one, has_passed in zip(wanted, passed, strict=True):
+        if not one.tree:  # unknown files
+            continue
+        if has_passed and one.definition:
+            skipped[one.gate] = "passed"
+        elif start.get(one.scope) == one.tree:
+            skipped[one.gate] = "unchanged"
+    return skipped
+
+
 def blocks(gate: Gate, report: Report) -> bool:
     """Return True if a report keeps the gates after it from running (A2)."""
     answer = report.answer

@@ -173,7 +173,7 @@ def _check_gates(stop: Stop) -> Steps[Decision]:
                 stop.on_cancel(lambda: _give_up(stop, begun))
     finally:
         if files is not None:
-            files.leave()
+            files.cancel()
 
 
 def decide(
@@ -198,7 +198,7 @@ def decide(
     known = files
     files = _files_of(stop, planned.event, running, known) if unchanged is None else None
     if files is not None:
-        yield from files.look(running)
+        yield from files.fingerprint(running)
         stop.warnings_of_files = files.warnings
         stop.skipped_unchanged = yield from files.recall(stop.ledger, stop.warn)
         if stop.skipped_unchanged and not run_unchanged:
@@ -206,7 +206,7 @@ def decide(
     reports, tree = yield from _run_stages(stop, planned, files)
     decision = yield from _settle(planned, reports, tree, keep)
     decision = defined(decision, stop.gates)
-    return decision if files is None else (yield from files.seal(decision))
+    return decision if files is None else (yield from files.add_to_reports(decision))
 
 
 def _files_of(

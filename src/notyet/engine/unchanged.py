@@ -11,7 +11,7 @@ from time import monotonic
 
 from notyet.core.event import stop_of
 from notyet.core.gate import Command, can_skip, definition_of, digest_of, folder_of, machine_of
-from notyet.core.plan import select
+from notyet.core.plan import Wanted, select
 from notyet.core.record import variant
 from notyet.core.text import listed
 from notyet.core.verdict import Allow, Problem
@@ -93,10 +93,10 @@ class Files:
         self._trees: Mapping[str, str] = {}
 
     def begin(self) -> Steps[None]:
-        """Start git; there is time for other things until `look`."""
+        """Start git; there is time for other things until `fingerprint`."""
         yield from self._look.begin(self._part_of(PATIENCE))
 
-    def look(self, running: Sequence[Gate]) -> Steps[None]:
+    def fingerprint(self, running: Sequence[Gate]) -> Steps[None]:
         """Fingerprint the files of gates that are to run."""
         names = {gate.name for gate in running}
         self._files = {name: parts for name, parts in self._files.items() if name in names}
@@ -105,7 +105,7 @@ class Files:
         yield from self._look.finish(self._part_of(PATIENCE))
         self._trees = self._look.trees(self._files)
 
-    def leave(self) -> None:
+    def cancel(self) -> None:
         """End what was begun and is not waited for."""
         self._look.leave()
 
@@ -119,8 +119,6 @@ class Files:
 
     def recall(self, ledger: AnyLedger, warn: Callable[[str], None]) -> Steps[Mapping[str, str]]:
         """Return the gates that need not run, and why; none if the ledger cannot say."""
-        from notyet.ledger.passes import Wanted
-
         wanted = [
             Wanted(
                 gate=name,
@@ -145,7 +143,7 @@ class Files:
         """Return how long to wait before the gates run, which need most of the time."""
         return self._deadline.left(patience * _PART) / _PART
 
-    def seal(self, decision: Decision) -> Steps[Decision]:
+    def add_to_reports(self, decision: Decision) -> Steps[Decision]:
         """Write into the reports on which files gates failed and passed.
 
         For a pass, the files are looked at again: one that changed while the gate ran may have
@@ -199,7 +197,7 @@ class _Look:
     """One look at the files of some gates; git can start before the result is needed."""
 
     def __init__(self, files: Mapping[str, tuple[FileSet, ...]]) -> None:
-        self._scopes = [*dict.fromkeys(part for parts in files.values() for part in parts)]
+        self._file_sets = [*dict.fromkeys(part for parts in files.values() for part in parts)]
         self.git: Fingerprinting | None = None
         self._spent = 0.0  # seconds, on beginning
         self.found: dict[FileSet, str] = {}  # fingerprints; empty where one is unknown
@@ -207,9 +205,9 @@ class _Look:
 
     def begin(self, patience: float) -> Steps[None]:
         """Start git on the files."""
-        if self._scopes:
+        if self._file_sets:
             started = monotonic()
-            self.git = yield Call(Fingerprinting, (self._scopes, patience), Fingerprinting.leave)
+            self.git = yield Call(Fingerprinting, (self._file_sets, patience), Fingerprinting.leave)
             self._spent = monotonic() - started
 
     def finish(self, patience: float) -> Steps[None]:
@@ -220,7 +218,7 @@ class _Look:
         if self.git is None:
             return
         trees = yield Call(self.git.finish, (self._reasons, ends))
-        self.found = dict(zip(self._scopes, trees, strict=True))
+        self.found = dict(zip(self._file_sets, trees, strict=True))
 
     def leave(self) -> None:
         """End what was begun, unless it is being finished."""

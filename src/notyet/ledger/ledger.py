@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.plan import Wanted
     from notyet.core.verdict import Decision, Report
-    from notyet.ledger.passes import Wanted
     from notyet.ledger.prune import Retention
     from notyet.ledger.stop_rows import Key
 

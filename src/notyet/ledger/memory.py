@@ -12,10 +12,11 @@ from threading import Condition
 from weakref import WeakSet
 
 from notyet.core.limits import History, after, open_turn, within_limit
+from notyet.core.plan import skip_causes
 from notyet.core.record import variant
 from notyet.errors import LedgerError
 from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun
-from notyet.ledger.passes import agents_of, causes, failures_in, passes_in
+from notyet.ledger.passes import agents_of, failures_in, passes_in
 from notyet.ledger.stop_rows import event_row
 
 TYPE_CHECKING = False
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.plan import Wanted
     from notyet.core.verdict import Decision, Report
-    from notyet.ledger.passes import Agent, Wanted
+    from notyet.ledger.passes import Agent
 
 # A long-lived process must not grow with every session and stop it ever saw.
 _MOST_AGENTS = 10_000
@@ -146,7 +148,7 @@ class MemoryLedger:
         with self._changed:
             known = [self._starts[a] for a in agents_of(event) if a in self._starts]
             passed = [(one.definition, one.tree) in self._passes for one in wanted]
-            return causes(wanted, known[0] if known else {}, passed)
+            return skip_causes(wanted, known[0] if known else {}, passed)
 
     def remember(self, reports: Sequence[Report], _patience: float | None = None) -> None:
         """Remember the passes among reports; forget those that failures refute."""

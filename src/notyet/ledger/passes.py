@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 
-from notyet.core.record import Record, variant
+from notyet.core.plan import skip_causes
+from notyet.core.record import variant
 from notyet.ledger.stop_rows import key_text
 
 TYPE_CHECKING = False
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from notyet.core.event import StartEvent, StopEvent
+    from notyet.core.plan import Wanted
     from notyet.core.verdict import Report
 
     Agent = tuple[str, str, str]
@@ -45,19 +47,6 @@ _ENTER = (
 _TAKE_BACK = "DELETE FROM passes WHERE definition = ? AND tree = ?"
 
 
-class Wanted(Record, kw_only=True):
-    """A gate that can be skipped if it passed on these files, or if the agent started with them.
-
-    `definition` is a digest of what it runs, `tree` a fingerprint of the files that it depends on,
-    and `scope` names these files; each is empty if unknown (N1).
-    """
-
-    gate: str
-    definition: str
-    scope: str
-    tree: str
-
-
 def agents_of(event: StopEvent) -> list[Agent]:
     """Return the agents whose start counts for an event, its own first.
 
@@ -72,21 +61,6 @@ def agents_of(event: StopEvent) -> list[Agent]:
         sessions = (event.session_id, event.parent_session_id)
         agents += [(event.host, session, "") for session in sessions if session]
     return agents
-
-
-def causes(
-    wanted: Sequence[Wanted], start: Mapping[str, str], passed: Sequence[bool]
-) -> dict[str, str]:
-    """Return why gates can be skipped: gate -> cause; those that must run are left out."""
-    skipped = {}
-    for one, has_passed in zip(wanted, passed, strict=True):
-        if not one.tree:  # unknown files
-            continue
-        if has_passed and one.definition:
-            skipped[one.gate] = "passed"
-        elif start.get(one.scope) == one.tree:
-            skipped[one.gate] = "unchanged"
-    return skipped
 
 
 def passes_in(reports: Sequence[Report]) -> list[tuple[str, str]]:
@@ -110,7 +84,7 @@ def recall(db: sqlite3.Connection, event: StopEvent, wanted: Sequence[Wanted]) -
     passed = [
         db.execute(_HAS_PASSED, (one.definition, one.tree)).fetchone() is not None for one in wanted
     ]
-    return causes(wanted, start, passed)
+    return skip_causes(wanted, start, passed)
 
 
 def passed_at(db: sqlite3.Connection, one: Wanted) -> tuple[float, int]:

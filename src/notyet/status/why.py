@@ -14,7 +14,7 @@ from notyet.core.event import child_key
 from notyet.core.gate import EVERY_AGENT, definition_of, machine_of, why_not
 from notyet.core.limits import History, Limits, open_turn
 from notyet.core.matcher import fits
-from notyet.core.plan import HANDED_BACK, plan, select
+from notyet.core.plan import HANDED_BACK, Wanted, plan, select
 from notyet.core.verdict import skipped
 from notyet.engine.stop import NO_SESSION
 from notyet.engine.unchanged import files_of, scope_key, trees_of
@@ -23,7 +23,7 @@ from notyet.git.fingerprint import PATIENCE
 from notyet.hook.answer import PROBE, Hook, completed, reply_of
 from notyet.hook.payload import HostCall, Options
 from notyet.ledger.ledger import Ledger
-from notyet.ledger.passes import Wanted, has_ever_passed, passed_at
+from notyet.ledger.passes import has_ever_passed, passed_at
 from notyet.ledger.past_histories import preview_begin
 from notyet.run.drive import drive_sync
 from notyet.status.notyet_faults import ledger_faults

@@ -6,9 +6,9 @@ import pytest
 
 from notyet import Allow, Block, Decision, Report
 from notyet.core.event import StartEvent
+from notyet.core.plan import Wanted
 from notyet.ledger import passes
 from notyet.ledger.memory import MemoryLedger
-from notyet.ledger.passes import Wanted
 from support import rows, stop
 
 pytestmark = pytest.mark.rule("N1")
