@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from notyet.cli.schema import pages
 from notyet.config import schema
-from notyet.config.json_schema import pages
 from notyet.hosts.conclaude import schema as conclaude
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from notyet.cli.schema import pages
 from notyet.config.compile import compile_text
 from notyet.config.compiled import freeze, thaw
-from notyet.config.json_schema import pages
 from notyet.config.schema import FORMATS
 from notyet.config.shapes import (
     Choice,

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
         def run(self, args: argparse.Namespace) -> int: ...
 
+        def arranged(self, words: list[str]) -> list[str]: ...  # only where argparse needs it
+
 
 DESCRIPTION = "The stop gate for AI agents: agents say done, notyet checks."
 _OF_HOSTS = tuple(host.name for host in all_hosts() if host.is_command)
@@ -179,11 +181,9 @@ def parsed(words: list[str]) -> argparse.Namespace:
     if words[:1] == ["with"] and "--" in words:  # what follows is the agent's
         at = words.index("--")
         words, rest = words[:at], words[at + 1 :]
-    if words[:1] == ["tasks"]:
-        from notyet.cli.tasks import arranged
-
-        words = arranged(words)
     wanted = [name for name in words[:1] if name in COMMANDS]
+    if wanted and hasattr(_command(wanted[0]), "arranged"):
+        words = _command(wanted[0]).arranged(words)
     parser, commands = parsers(wanted)
     if not words:
         parser.exit(2, short(summaries(COMMANDS)))

@@ -4,26 +4,13 @@ from __future__ import annotations
 
 from notyet import __version__
 from notyet.core.plan import select
-from notyet.hook.answer import PROBE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from notyet.config.load import Setup
     from notyet.core.event import StopEvent
 
-SESSION = "notyet-status-"  # how the name of its session begins; no host names one so
 WOULD_RUN_NOTHING = "would run nothing"
-
-
-def is_probe(session: object, environ: Mapping[str, str]) -> bool:
-    """Return True if `notyet status` made up this stop.
-
-    An agent can set a variable, in the settings of its host; but it cannot name its session.
-    """
-    mark = environ.get(PROBE, "")
-    return mark.startswith(SESSION) and session == mark
 
 
 def would_run(event: StopEvent, setup: Setup) -> str:

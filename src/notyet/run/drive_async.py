@@ -68,7 +68,7 @@ else:
         def begin(self) -> None:
             try:
                 self._first = self._coro.send(None), None
-            except BaseException as error:  # noqa: BLE001  # raised in the task
+            except (StopIteration, KeyboardInterrupt) as error:  # raised in the task
                 self._first = None, error
 
         def send(self, value: Any) -> Any:

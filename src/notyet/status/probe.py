@@ -21,8 +21,8 @@ from notyet.config.off import switched_off
 from notyet.core.event import StopEvent
 from notyet.core.text import clean, first_line
 from notyet.git.repository import main_worktree
-from notyet.hook.answer import PROBE
-from notyet.hook.probe import SESSION, WOULD_RUN_NOTHING, would_run
+from notyet.hook.answer import PROBE, PROBE_SESSION
+from notyet.hook.probe import WOULD_RUN_NOTHING, would_run
 from notyet.hosts.faults import checks_of
 from notyet.install.own_line import ISOLATED, own_line
 from notyet.run.command_runner import run_together
@@ -171,7 +171,7 @@ def without_values(command: str) -> str:
 
 
 def _session() -> str:
-    return f"{SESSION}{os.urandom(8).hex()}"
+    return f"{PROBE_SESSION}{os.urandom(8).hex()}"
 
 
 def _event(facts: HostFacts, entry: Registration, session: str) -> StopEvent:

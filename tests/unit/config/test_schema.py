@@ -1,8 +1,8 @@
 import jsonschema
 import pytest
 
+from notyet.cli.schema import pages
 from notyet.config.compile import examine
-from notyet.config.json_schema import pages
 from notyet.config.schema import FORMATS
 from notyet.config.shapes import Either, ListOf, MapOf, Table
 from notyet.hosts.conclaude.schema import CONCLAUDE
