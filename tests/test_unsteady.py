@@ -27,7 +27,7 @@ def checked(tmp_path, monkeypatch, capfd):
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     plain = ["pytest", "-q", "-p", "no:hypothesispytest", "-p", "no:xdist", "-p", "no:cov"]
-    for table in ("LINT", "COLLECT", "COVERAGE"):
+    for table in ("LINT", "COLLECT", "CORE_TESTS", "COVERAGE"):
         monkeypatch.setattr(tool, table, {})
     monkeypatch.setattr(tool, "TESTS", {"tests": [*plain, "--cache-clear"]})
     monkeypatch.setattr(tool, "AGAIN", plain)

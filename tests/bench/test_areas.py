@@ -20,7 +20,6 @@ def test_every_promise_belongs_to_an_area():
     assert {area_of(key) for key in GOALS} <= {area.module for area in AREAS}
 
 
-@pytest.mark.uncounted
 @pytest.mark.parametrize("area", AREAS, ids=lambda area: area.module)
 def test_an_area_runs_and_measures_what_was_promised(area):
     table = run_apart(area, TINY)

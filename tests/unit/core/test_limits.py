@@ -1,7 +1,7 @@
 import pytest
 
 from notyet import Allow, Block, Decision, History, Limits
-from notyet.core.limits import after, limit_in_force, open_turn, uncounted
+from notyet.core.limits import after, limit_in_force, open_turn, uncounted, within_limit
 from support import stop
 
 
@@ -166,3 +166,20 @@ def test_a_send_back_that_could_not_be_counted_does_not_happen():
     passed = Decision(verdict=Allow(), outcome="passed", count=2)
     assert uncounted(passed, "x").outcome == "passed"
     assert uncounted(passed, "x").warnings == ("x (this decision was not recorded)",)
+
+
+@pytest.mark.rule("B1", "B13")
+@pytest.mark.parametrize(
+    ("history", "outcome", "count"),
+    [
+        (History(turn=1, blocks=1), "blocked", 2),
+        (History(turn=1, blocks=3), "capped", 3),
+        (History(turn=1, blocks=1, session_blocks=9), "capped", 1),
+        (History(turn=2), "blocked", 1),  # a later turn has its own budget
+        (History(turn=2, session_blocks=9), "capped", 1),
+    ],
+)
+def test_other_stops_at_the_same_time_count_for_the_limit(history, outcome, count):
+    blocked = decided("blocked", verdict=Block("no"), count=1, limit=3, why="g")
+    stands = within_limit(history, blocked, 9)
+    assert (stands.outcome, stands.count) == (outcome, count)

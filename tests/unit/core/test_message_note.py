@@ -111,3 +111,9 @@ def test_broken_gates_and_failures_that_cannot_hold_are_named_whatever_came_of_t
     assert note(decided("passed", "", lightly)) == "notyet: passed; failed without blocking: log"
     after = "notyet: passed after 1 send-back; failed without blocking: log"
     assert note(decided("passed", "", lightly, count=1)) == after
+
+
+@pytest.mark.rule("B11", "N3")
+def test_the_user_reads_that_an_earlier_stop_was_overridden():
+    line = note(decided("passed", overridden=7))
+    assert "although stop 7 had sent the agent back" in line

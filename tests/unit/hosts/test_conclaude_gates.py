@@ -51,7 +51,7 @@ def test_stop_commands_become_gates_that_are_asked_one_after_another():
     assert second.source == Source(FILE, 5)
     assert select(stop(), [first, second]) == (first, second)
     assert select(substop(), [first, second]) == ()
-    assert "ending" in why_not(first, stop(ending="error"))
+    assert "'error'" in why_not(first, stop(ending="error"))
 
 
 @pytest.mark.rule("E8")
@@ -172,3 +172,10 @@ def test_all_commands_but_those_of_stop_run_whatever_other_gates_say():
         }
     )
     assert [gate.always for gate in found] == [False, False, True, True, True]
+
+
+def test_gates_whose_cut_names_are_equal_stay_two():
+    long = "x" * 200
+    commands = {f"{long}1": [{"run": "a"}], f"{long}2": [{"run": "a"}]}
+    first, second = gates({"subagentStop": {"commands": commands}})
+    assert second.name == f"{first.name}'"

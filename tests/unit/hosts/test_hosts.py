@@ -10,7 +10,7 @@ from notyet.core.record import as_dict
 from notyet.hosts import HOSTS, LEAST_TIMEOUT, all_hosts, host_named, wire
 from notyet.hosts.detect import detect, fits
 from notyet.hosts.host import ClaudeLike, Host, Reply
-from notyet.hosts.known_programs import every_program
+from notyet.hosts.known_programs import every_program, headless
 from support import stop, substop
 from wire import VECTORS, check_reply, name_of, vectors, verdict_of
 
@@ -206,3 +206,22 @@ def test_background_tasks_are_read_as_far_as_possible():
     for wrong in (None, {}, "x", 3):
         assert wire.background_tasks({"background_tasks": wrong}) == ()
     assert len(wire.background_tasks({"background_tasks": [{}] * 5000})) == 1000
+
+
+def test_a_name_that_is_no_host_is_refused():
+    with pytest.raises(KeyError):
+        host_named("emacs")
+
+
+def test_a_field_is_found_by_the_first_of_its_names_that_has_a_value():
+    host = host_named("claude")
+    assert host.value({"session_id": "s1"}, "session_id") == "s1"
+    assert host.value({"session_id": None}, "session_id") is None
+    assert host.value({}, "no such field") is None
+
+
+def test_the_command_line_of_one_turn_has_the_arguments_and_the_session():
+    program, line = headless()["claude"]
+    assert (program, line.chooses) == ("claude", True)
+    words = line.words("-p --resume {id} {args}", ["--model", "m"], "s1")
+    assert words == ["-p", "--resume", "s1", "--model", "m"]

@@ -27,6 +27,8 @@ def test_a_problem_says_what_the_command_said_and_not_all_of_it():
     long = native.read_reply(gate, ended({"code": 127, "stderr": "x" * 9_999})).answer.detail
     assert len(long) < 400
     child = gate_of("notyet", {"options": {"python": "gates:tests"}})
+    silent = native.read_reply(child, ended({"code": 0})).answer
+    assert silent == Problem("bad_answer", "its answer could not be read")
     failed = ended({"code": 0, "stdout": json.dumps({"problem": "ValueError: x"})})
     assert native.read_reply(child, failed).answer == Problem("crashed", "ValueError: x")
 
