@@ -13,7 +13,7 @@ from notyet.core.gate import EVERY_AGENT, Command, Gate, Match, Source, Starter
 from notyet.core.matcher import pattern_error
 from notyet.core.text import bounded
 from notyet.hosts import host_named
-from notyet.install import own_line
+from notyet.install import notyet_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -184,6 +184,6 @@ def _timeout(host: Host, handler: dict[str, Any]) -> float:
 def is_notyets(speaks: str, handler: Mapping[str, Any]) -> bool:
     """Return True if an entry is notyet's own hook, with or without a shell."""
     arguments = (host_named(speaks).hook_files.take_args and handler.get("args")) or ()
-    return own_line.is_notyets(
+    return notyet_line.is_notyets(
         shlex.join([handler["command"], *arguments]) if arguments else handler["command"]
     )

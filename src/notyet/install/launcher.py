@@ -23,7 +23,7 @@ from notyet.config.readers import read_file
 from notyet.core.text import visible
 from notyet.errors import NotyetError
 from notyet.install.change import write_private_bytes
-from notyet.install.own_line import ISOLATED, LAUNCHER, is_notyets_hook
+from notyet.install.notyet_line import ISOLATED, LAUNCHER, is_notyets_hook
 from notyet.install.pack import HEAD, SIGN, Package, is_current
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from notyet.errors import NotyetError
 from notyet.hosts import all_hosts, host_named
 from notyet.hosts.hook_commands import is_notyets
 from notyet.install.edit import NotEditable, edited, read
-from notyet.install.own_line import is_notyets_hook, own_line, portable_line
+from notyet.install.notyet_line import is_notyets_hook, notyet_line, portable_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
@@ -113,7 +113,7 @@ class Registration:
     @property
     def is_mixed(self) -> bool:
         """Whether it calls our hook in a line that a person wrote."""
-        line = own_line(self.command)
+        line = notyet_line(self.command)
         return line is not None and line.verb == "hook" and not line.is_plain
 
     @property

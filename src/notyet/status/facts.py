@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from notyet.config.readers import read_file
 from notyet.core.text import clean, visible
 from notyet.hosts.faults import checks_of
-from notyet.install.own_line import own_line
+from notyet.install.notyet_line import notyet_line
 from notyet.install.settings import HOOK_TIMEOUT, CannotInstall, read_settings, settings_of
 from notyet.run.command_runner import run_together
 from notyet.run.spawn import Job
@@ -99,7 +99,7 @@ class HostFacts:
         """Return the command that writes an entry anew, in its place and with its timeout."""
         if entry.file.scope == "managed":
             return f"ask the administrator of this machine to correct {visible(entry.file.path)}"
-        line = own_line(entry.command)
+        line = notyet_line(entry.command)
         seconds = line.timeout if line is not None and entry.event in self.host.stops else None
         if not timeout and seconds and seconds != HOOK_TIMEOUT:
             timeout = f"{seconds:g}"

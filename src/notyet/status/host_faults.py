@@ -12,7 +12,7 @@ from notyet.core.text import visible
 from notyet.hosts import MARGIN, host_named, time_to_answer
 from notyet.hosts.faults import checks_of
 from notyet.install.launcher import is_launcher_of, own_root
-from notyet.install.own_line import own_line
+from notyet.install.notyet_line import notyet_line
 from notyet.install.settings import HOOK_TIMEOUT, installable, settings_of
 from notyet.status.fault import location
 from notyet.status.notyet_faults import variable_faults
@@ -150,7 +150,7 @@ def _twice(facts: HostFacts) -> Iterator[Fault]:
 
 def _changed(facts: HostFacts, entry: Registration) -> Iterator[Fault]:
     """Yield how an entry differs from what `notyet install` writes, if that matters."""
-    host, handler, line = facts.host, entry.handler, own_line(entry.command)
+    host, handler, line = facts.host, entry.handler, notyet_line(entry.command)
     answers_as = line.host if line is not None and line.verb == "hook" else ""
     is_known_event = entry.event in (*host.stops, *host.starts, *host.failures)
     is_timeout = "timeout" not in handler or (entry.timeout is not None and entry.timeout > 0)
@@ -184,7 +184,7 @@ def restricts(host: Host, entry: Registration) -> bool:
 
 def missing_program(facts: HostFacts, entry: Registration) -> str:
     """Return the program or launcher of an entry that is not there; empty if all are."""
-    line = own_line(entry.command)
+    line = notyet_line(entry.command)
     if line is None or not line.program:  # only a shell can tell
         return ""
     if "/" not in line.program:
@@ -199,7 +199,7 @@ def missing_program(facts: HostFacts, entry: Registration) -> str:
 def _programs(facts: HostFacts) -> Iterator[Fault]:
     """Yield programs and launchers that are gone, or of another notyet."""
     for entry in {entry.command: entry for entry in reversed(facts.entries)}.values():
-        line = own_line(entry.command)
+        line = notyet_line(entry.command)
         launcher = line.launcher if line is not None else ""
         missing = missing_program(facts, entry)
         if missing:
@@ -246,7 +246,7 @@ def waits_here(folder: str, environ: Mapping[str, str]) -> list[Wait]:
 
 def _timeouts(host: Host, entry: Registration) -> tuple[float, float]:
     """Return how many seconds our command counts on, and how many the host waits."""
-    line = own_line(entry.command)
+    line = notyet_line(entry.command)
     needs = (line.timeout if line is not None else None) or host.timeout
     return needs, host.timeout if entry.timeout is None else entry.timeout
 

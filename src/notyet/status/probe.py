@@ -24,7 +24,7 @@ from notyet.git.repository import main_worktree
 from notyet.hook.answer import PROBE, PROBE_SESSION
 from notyet.hook.probe import WOULD_RUN_NOTHING, would_run
 from notyet.hosts.faults import checks_of
-from notyet.install.own_line import ISOLATED, own_line
+from notyet.install.notyet_line import ISOLATED, notyet_line
 from notyet.run.command_runner import run_together
 from notyet.run.spawn import Job
 
@@ -65,7 +65,7 @@ class Probe:
 
 def why_not_run(facts: HostFacts, entry: Registration) -> str:
     """Return why no stop is sent through a line; empty if one is."""
-    line = own_line(entry.command)
+    line = notyet_line(entry.command)
     if line is None or not line.is_plain:
         return "it also runs other commands"
     if checks_of(facts.host.name).is_accepted(facts):
@@ -236,7 +236,7 @@ def _words(done: Exit) -> str:
 
 def _on_stderr(entry: Registration, done: Exit) -> str:
     """Return the answer of a command whose host reads stderr only."""
-    line = own_line(entry.command)
+    line = notyet_line(entry.command)
     is_quiet = line is not None and line.verb != "hook" and not done.stdout.strip()
     return " ".join(clean(done.stderr.decode("utf-8", "replace")).split()) if is_quiet else ""
 

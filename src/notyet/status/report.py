@@ -12,7 +12,7 @@ from notyet.config.find import root_of
 from notyet.config.load import NO_LOOK, load
 from notyet.core.gate import machine_of
 from notyet.hosts import host_named
-from notyet.install.own_line import own_line
+from notyet.install.notyet_line import notyet_line
 from notyet.ledger.ledger import Ledger
 from notyet.status.answer import answer_of
 from notyet.status.facts import gather
@@ -199,7 +199,7 @@ def _lines(facts: HostFacts) -> list[Registration]:
 
 def _setup(facts: HostFacts, entry: Registration) -> Setup | None:
     """Return what is in force for an entry's command; None if only a shell can tell."""
-    line = own_line(entry.command)
+    line = notyet_line(entry.command)
     if line is None or line.config is None:
         return None
     name = (line.host or facts.host.name) if line.verb == "hook" else line.verb

@@ -10,7 +10,7 @@ import pytest
 from hook_runs import FAILING, clean_environ, new_project, payload
 from notyet.cli.main import main
 from notyet.install.launcher import is_laid, own_folder, own_root
-from notyet.install.own_line import own_line
+from notyet.install.notyet_line import notyet_line
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def line_of(path, event="Stop"):
 def test_installing_lays_the_launcher_that_it_registers(place, home, data):
     assert main(["install", "claude", "--yes"]) == 0
     line = line_of(home / ".claude/settings.json")
-    assert own_line(line).launcher == f"{data}/launch.py"
-    assert own_line(line).program == sys.executable
+    assert notyet_line(line).launcher == f"{data}/launch.py"
+    assert notyet_line(line).program == sys.executable
     assert is_laid(data, own_root())
     project = new_project(place / "p", FAILING)
     done = subprocess.run(

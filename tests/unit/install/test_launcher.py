@@ -25,7 +25,7 @@ from notyet.install.launcher import (
     remove,
     text,
 )
-from notyet.install.own_line import own_line
+from notyet.install.notyet_line import notyet_line
 from wire import VECTORS
 
 PAYLOADS = sorted((VECTORS / "payloads").glob("*/*.json"))[::3]
@@ -159,7 +159,7 @@ def test_every_installation_has_a_folder_which_upgrades_of_python_do_not_change(
     venv = "/venv/lib/python{}.{}/site-packages".format(*sys.version_info)
     folder = own_folder(home, venv)
     assert folder == f"/h/.local/share/notyet/{installation(venv)}"
-    assert own_line(f"python3 {launcher_path(folder)} hook").launcher == launcher_path(folder)
+    assert notyet_line(f"python3 {launcher_path(folder)} hook").launcher == launcher_path(folder)
     assert own_folder(home, "/src") != own_folder(home, "/src2") != folder
     assert own_folder({}, venv) == ""
     monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))

@@ -13,7 +13,7 @@ from notyet.install.launcher import (
     launched,
     launched_start,
 )
-from notyet.install.own_line import is_notyets_hook, own_line, portable_line
+from notyet.install.notyet_line import is_notyets_hook, notyet_line, portable_line
 from notyet.install.settings import read_settings, settings_of
 
 USUAL = Start(line="/x/notyet")
@@ -47,14 +47,14 @@ def test_a_relative_name_becomes_absolute_and_odd_ones_are_quoted(tmp_path, monk
     line = start("it's a folder/notyet").line
     said = subprocess.run(["/bin/sh", "-c", f"{line} hook"], capture_output=True, text=True)
     assert (said.stdout, said.stderr) == ("hook\n", "")
-    assert own_line(f"{line} hook --host claude").program == str(path)
+    assert notyet_line(f"{line} hook --host claude").program == str(path)
 
 
 def test_without_a_script_the_module_is_run_and_that_is_said(tmp_path):
     made = start("/lib/notyet/__main__.py", tmp_path)
     assert made.line == "/py/python3 -I -S /pkg/notyet/__main__.py"
     assert made.note.startswith(f"there is no {tmp_path}/bin/notyet")
-    assert own_line(f"{made.line} hook --timeout 5").program == "/py/python3"
+    assert notyet_line(f"{made.line} hook --timeout 5").program == "/py/python3"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_line_with_the_launcher_is_known_again(tmp_path, python):
     folder = str(tmp_path / "a 'b' \"c\"" / "notyet" / "0123456789ab")
     line = f"{launched(folder, python)} hook --host codex --timeout 9"
     assert is_notyets_hook(line)
-    found = own_line(line)
+    found = notyet_line(line)
     assert (found.program, found.host, found.timeout) == (python, "codex", 9.0)
     assert found.launcher == f"{folder}/launch.py"
 

@@ -35,7 +35,7 @@ _RUNNERS = ("exec", "env", "uv", "uvx", "pipx", "run", "tool", "nice", "nohup")
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnLine:
+class NotyetLine:
     """What a command line of ours says."""
 
     verb: str  # `hook`, or the name of a host that is a command
@@ -59,7 +59,7 @@ class OwnLine:
         return self.start[-1] if self.start and _LAUNCHER.fullmatch(self.start[-1]) else ""
 
 
-def own_line(command: str) -> OwnLine | None:
+def notyet_line(command: str) -> NotyetLine | None:
     """Read a command line of ours; None if it does not carry our mark."""
     mark = _MARK.search(command)
     if mark is None:
@@ -71,7 +71,7 @@ def own_line(command: str) -> OwnLine | None:
     rest = words[verb + 1 :] if verb else _words(_END.split(command[mark.end() :])[0])
     options = _options(rest)
     config = options.get("--config", "")
-    return OwnLine(
+    return NotyetLine(
         verb=mark["verb"],
         start=tuple(words[:verb]),
         host=options["--host"] if options.get("--host") in HOSTS else "",
@@ -89,7 +89,7 @@ def is_notyets(command: str) -> bool:
 
 def is_notyets_hook(command: str) -> bool:
     """Return True if a line does nothing but call `notyet hook`, so it may be replaced."""
-    line = own_line(command)
+    line = notyet_line(command)
     return line is not None and line.is_plain and line.verb == "hook"
 
 

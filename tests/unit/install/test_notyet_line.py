@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet.install.own_line import is_notyets, is_notyets_hook, own_line, portable_line
+from notyet.install.notyet_line import is_notyets, is_notyets_hook, notyet_line, portable_line
 
 LAUNCHER = "/h/.local/share/notyet/0123456789ab/launch.py"
 
@@ -30,7 +30,7 @@ LAUNCHER = "/h/.local/share/notyet/0123456789ab/launch.py"
 def test_a_line_that_only_calls_us_may_be_replaced(command, program, launcher):
     assert is_notyets(command)
     assert is_notyets_hook(command)
-    line = own_line(command)
+    line = notyet_line(command)
     assert (line.program, line.launcher) == (program, launcher)
     assert line.is_portable == command.startswith("sh -c ")
 
@@ -56,7 +56,7 @@ def test_a_line_that_only_calls_us_may_be_replaced(command, program, launcher):
 def test_a_line_that_does_more_is_ours_and_stays_as_it_is(command):
     assert is_notyets(command)
     assert not is_notyets_hook(command)
-    assert own_line(command).program == ""
+    assert notyet_line(command).program == ""
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_line_that_does_more_is_ours_and_stays_as_it_is(command):
 )
 def test_a_line_without_our_mark_is_not_ours(command):
     assert not is_notyets(command)
-    assert own_line(command) is None
+    assert notyet_line(command) is None
 
 
 @pytest.mark.parametrize(
@@ -81,12 +81,12 @@ def test_a_line_without_our_mark_is_not_ours(command):
 )
 @pytest.mark.parametrize("line", ["notyet hook{}", "./lint && notyet hook{}; true"])
 def test_options_are_read(line, options, host, timeout, config):
-    found = own_line(line.format(options))
+    found = notyet_line(line.format(options))
     assert (found.verb, found.host, found.timeout, found.config) == ("hook", host, timeout, config)
 
 
 def test_the_command_line_of_conclaude_is_ours_and_no_hook():
-    line = own_line("/x/notyet conclaude Hooks Stop")
+    line = notyet_line("/x/notyet conclaude Hooks Stop")
     assert line is not None
     assert (line.verb, line.is_plain) == ("conclaude", True)
     assert not is_notyets_hook("/x/notyet conclaude Hooks Stop")
