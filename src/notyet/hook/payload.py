@@ -99,7 +99,7 @@ class HostCall:
     def payload(self) -> dict[str, Any]:
         """Return what the host sent. Raises Unreadable, or OutOfTime, each time.
 
-        Whatever else is raised is raised again too: stdin cannot be read twice.
+        An error of reading is raised again too: stdin cannot be read twice.
         """
         if self._payload is None:
             host_waits(self.patience)

@@ -35,7 +35,6 @@ def answer_start(hook: Hook, event: StartEvent) -> Reply:
         setup = hook.load(event, _LOOK)
     if not setup.start_tell:
         return hook.allow_reply()
-
     words = briefing_for(event, setup.gates)
     return host_named(hook.host).write_context(words, event) if words else hook.allow_reply()
 
@@ -44,7 +43,6 @@ def _remember_files(event: StartEvent, setup: Setup, patience: float) -> None:
     """Remember with which files an agent begins (N1). Raises LedgerError."""
     if not (setup.workspace or event.workspace or repository_of(event.cwd)):
         return  # outside of git, every gate runs
-
     if setup.workspace:  # a file may have named one
         event = replace(event, workspace=setup.workspace)
     ledger = Ledger(repair=False)  # the next stop repairs it, and tells the user
