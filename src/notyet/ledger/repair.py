@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import time
 
 from notyet import light
@@ -97,6 +96,8 @@ def is_ours(path: str) -> bool:
 
 def set_aside(path: str, cause: str = "corrupt") -> str:
     """Rename a file that cannot be used; return its new path, or '' if another process did it."""
+    import fcntl  # not at the top: a fault of a ledger is reported without it
+
     guard = light.open(path + ".lock", light.O_RDWR | light.O_CREAT | light.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(guard, fcntl.LOCK_EX)
