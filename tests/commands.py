@@ -5,7 +5,7 @@ import sys
 import time
 
 from notyet.run import command_runner as command
-from notyet.run import process, ssh_session
+from notyet.run import process
 from notyet.run.command_runner import run_together
 from notyet.run.spawn import Job, shell_argv
 
@@ -64,7 +64,7 @@ class Clock:
         self._until = None  # what must come true before time goes on
         self._at = 0.0  # where it stands as long as it is held
         self._ahead = 0.0  # of the real one
-        for module in (command, process, ssh_session):
+        for module in (command, process, ssh_runner):
             monkeypatch.setattr(module, "monotonic", self)
 
     def __call__(self):

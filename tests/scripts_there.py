@@ -11,8 +11,8 @@ from select import select
 from commands import running, until
 from notyet.core.remote import Remote
 from notyet.run.ssh_job import RemoteJob, new_token
+from notyet.run.ssh_runner import Records, RemoteProcess
 from notyet.run.ssh_script import conversation
-from notyet.run.ssh_session import Records, RemoteProcess
 
 PATIENCE = 30.0  # seconds for a script to end
 SHELLS = {

@@ -7,7 +7,7 @@ from pathlib import Path
 from notyet import Allow, Block, Halt
 from notyet.core.gate import Command, Exit, Gate, Match
 from notyet.core.verdict import Problem
-from notyet.hosts.answers import HookAnswer
+from notyet.hosts.hook_answers import HookAnswer
 
 VECTORS = Path(__file__).parent / "vectors"
 

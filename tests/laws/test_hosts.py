@@ -12,8 +12,8 @@ from notyet.core.gate import Command, Exit, Gate, Match
 from notyet.core.record import replace
 from notyet.core.text import clean
 from notyet.hosts import HOSTS, command_dialect, host_named, start_dialect
-from notyet.hosts.answers import HookAnswer
 from notyet.hosts.detect import detect
+from notyet.hosts.hook_answers import HookAnswer
 from notyet.light import dumps, loads
 
 # Text as it passes through a host: not blank, and what `clean` and `strip` leave as it is.

@@ -16,7 +16,7 @@ from notyet.core.record import replace
 from notyet.core.verdict import Allow, Block, Halt, Problem, Report, skipped
 from notyet.engine.stop import NO_SESSION, Stop, decide, warn_all
 from notyet.errors import LedgerError, LedgerNeedsRepair
-from notyet.hook.answer import Hook, completed, reply_of
+from notyet.hook.hook import Hook, completed, reply_of
 from notyet.hook.payload import HostCall, Options
 from notyet.hosts import command_dialect
 from notyet.hosts.host import Reply
@@ -24,8 +24,8 @@ from notyet.ledger import Begun
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.memory import MemoryLedger
 from notyet.ledger.past_histories import preview_begin
-from notyet.run.command import GateCommand
 from notyet.run.drive import drive_sync
+from notyet.run.gate_command import GateCommand
 from notyet.run.groups import adopt_orphans
 from notyet.run.spawn import Job
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from notyet.core.remote import Remote
     from notyet.core.verdict import Report
     from notyet.engine.stop import Deadline
-    from notyet.hosts.answers import HookAnswer
-    from notyet.run.command import GateCommand
+    from notyet.hosts.hook_answers import HookAnswer
     from notyet.run.drive import Ends, Progress, Steps
     from notyet.run.functions import GateFunction, Writer
+    from notyet.run.gate_command import GateCommand
     from notyet.run.ssh_job import Transcripts
 
     E = TypeVar("E", StartEvent, StopEvent)
@@ -185,7 +185,7 @@ def gate_command(
 
     `folder` is that of the file which names it; `written` keeps the event's forms for others.
     """
-    from notyet.run.command import GateCommand, job_for
+    from notyet.run.gate_command import GateCommand, job_for
 
     warning = ""
     if remote is None:
@@ -248,7 +248,7 @@ def _no_answer(check: Command, ended: Exit, remote: Remote | None) -> HookAnswer
         return None  # the shell there says why
     if ended.code is None or ended.problem or ended.timed_out or ended.stdout.strip():
         return None
-    from notyet.hosts.answers import HookAnswer
+    from notyet.hosts.hook_answers import HookAnswer
 
     text = f"its process ended with exit code {ended.code} and no answer"
     return HookAnswer(answer=Problem("crashed", text))

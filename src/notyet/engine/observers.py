@@ -8,11 +8,11 @@ from notyet.core.record import Record, as_dict, variant
 from notyet.core.verdict import OUTCOMES, Allow, Block, Decision, Halt, Problem
 from notyet.engine.gate_runs import gate_command, transcripts_for
 from notyet.hosts import neovate, openclaw
-from notyet.hosts.answers import HookAnswer
+from notyet.hosts.hook_answers import HookAnswer
 from notyet.hosts.notyet.hooks import write_event
-from notyet.run.command import exit_words
 from notyet.run.drive import Stage
 from notyet.run.functions import GateFunction
+from notyet.run.gate_command import exit_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from notyet.core.event import StopEvent
     from notyet.core.gate import Exit
     from notyet.core.verdict import Report
-    from notyet.run.command import GateCommand
     from notyet.run.drive import Steps
+    from notyet.run.gate_command import GateCommand
 
 _SCOPES = {"stop": "agent", "subagent_stop": "subagent", "subagent_ended": "subagent"}
 EVERY_DECISION = "decision"  # sent-back agents included

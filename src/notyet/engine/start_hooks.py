@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from notyet.core.gate import Exit
     from notyet.core.remote import Remote
     from notyet.core.verdict import Report
-    from notyet.hosts.answers import HookAnswer
-    from notyet.run.command import GateCommand
+    from notyet.hosts.hook_answers import HookAnswer
     from notyet.run.drive import Steps
+    from notyet.run.gate_command import GateCommand
     from notyet.run.ssh_job import Transcripts
 
 _MOST_OF_ONE = 30_000  # characters

@@ -47,7 +47,7 @@ def reply_to(call: HostCall, before_commands: Callable[[], None] | None = None) 
         try:
             if call.is_out_of_time:
                 be_undisturbed()
-            from notyet.hook.answer import Hook, reply_of
+            from notyet.hook.hook import Hook, reply_of
 
             return reply_of(Hook(call, before_commands))
         except OutOfTime:  # while modules were loaded, or while giving up

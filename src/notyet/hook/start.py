@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from notyet.config.load import Setup
     from notyet.core.event import StartEvent
-    from notyet.hook.answer import Hook
+    from notyet.hook.hook import Hook
     from notyet.hosts.host import Reply
 
 _LOOK = 5.0  # seconds to look at files

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from notyet.core.event import Scope, StartEvent, StopEvent
     from notyet.core.gate import Exit
     from notyet.core.verdict import Allow, Block, Halt, Problem
-    from notyet.hosts.answers import HookAnswer
+    from notyet.hosts.hook_answers import HookAnswer
     from notyet.hosts.host import Host
 
     Path = tuple[str | int, ...]

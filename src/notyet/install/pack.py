@@ -39,13 +39,13 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         # Where a subagent stops, and there is a file.
         "silent": ("notyet.config.compiled",),
         # Where something is configured for this agent.
-        "setup": ("notyet.hook.answer", "notyet.hosts.wire", "notyet.config.load"),
+        "setup": ("notyet.hook.hook", "notyet.hosts.wire", "notyet.config.load"),
         # Where gates run.
         "gates": ("notyet.core.plan", "notyet.engine.stop", "notyet.ledger.ledger"),
         # Where a command runs.
         "commands": (
             "notyet.run.command_runner",
-            "notyet.run.command",
+            "notyet.run.gate_command",
             "notyet.run.groups",
             "notyet.hosts.notyet.hooks",
         ),

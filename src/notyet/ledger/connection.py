@@ -203,7 +203,7 @@ def open_existing(path: str) -> sqlite3_module.Connection | None:
 
 def open_empty() -> sqlite3_module.Connection:
     """Return an empty ledger in memory."""
-    from notyet.ledger.schema import migrate
+    from notyet.ledger.migrations import migrate
 
     db = _connect(":memory:")
     migrate(db)
@@ -227,7 +227,7 @@ def _prepare(db: sqlite3_module.Connection, path: str) -> tuple[str, ...]:
 
         warnings = on_a_network(path)
     if version < VERSION:
-        from notyet.ledger.schema import prepare
+        from notyet.ledger.migrations import prepare
 
         # WAL needs memory shared between processes, which a network file system lacks.
         prepare(db, path, version, journal="DELETE" if warnings else "WAL")

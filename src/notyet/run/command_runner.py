@@ -89,7 +89,7 @@ def run_processes(
         return []
     kind = CommandRunner
     if any(type(job) is not Job for job in jobs):
-        from notyet.run.ssh_session import SshRunner as kind  # noqa: N813  # of runners
+        from notyet.run.ssh_runner import SshRunner as kind  # noqa: N813  # of runners
     runner = kind(jobs, NEVER if deadline is None else deadline, cancel)
     runner.while_waiting = while_waiting
     if on_end is not None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from notyet.core.verdict import Report
-    from notyet.run.command import GateCommand
     from notyet.run.functions import GateFunction
+    from notyet.run.gate_command import GateCommand
 
     T = TypeVar("T")
     FunctionCall = tuple[GateFunction, tuple[Any, ...]]  # and its arguments
@@ -116,7 +116,7 @@ def run_stage(stage: Stage) -> list[Report]:
 
 def run_stage_commands(stage: Stage, meanwhile: Callable[[], None] | None = None) -> list[Report]:
     """Run the commands of a stage; with progress, call `meanwhile` from time to time."""
-    from notyet.run import command as runner
+    from notyet.run import gate_command as runner
 
     commands = list(stage.commands.values())
     if stage.progress is None:

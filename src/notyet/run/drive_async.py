@@ -24,7 +24,6 @@ from typing import Any
 
 from notyet.core.verdict import Problem
 from notyet.errors import attempt
-from notyet.run.command import run_commands
 from notyet.run.drive import Call
 from notyet.run.functions import (
     FunctionThreads,
@@ -36,6 +35,7 @@ from notyet.run.functions import (
     run_in_thread_or_here,
     too_late,
 )
+from notyet.run.gate_command import run_commands
 from notyet.run.process import block_sigpipe, restore_sigpipe
 
 TYPE_CHECKING = False

@@ -23,7 +23,7 @@ _MODULES = (
     "run/__init__.py",
     "run/python_child.py",
     "hosts/__init__.py",
-    "hosts/answers.py",
+    "hosts/hook_answers.py",
     "hosts/host.py",
     "hosts/notyet/__init__.py",
     "hosts/notyet/events.py",

@@ -12,8 +12,8 @@ import stat
 
 from notyet.core.record import Record, variant
 from notyet.light import dumps
-from notyet.run.command import INSIDE, valid_variables
 from notyet.run.command_runner import run_together
+from notyet.run.gate_command import INSIDE, valid_variables
 from notyet.run.python_gate import archive, argv_there
 from notyet.run.spawn import HEAD, Job, shell_argv, start_failure
 from notyet.run.ssh_script import Upload, conversation, upload_path

@@ -20,7 +20,7 @@ from notyet.config.off import switched_off
 from notyet.config.trust import candidate
 from notyet.core.text import visible
 from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair
-from notyet.hook.answer import PROBE
+from notyet.hook.hook import PROBE
 from notyet.hosts.files import ABOVE
 from notyet.ledger.connection import default_path
 from notyet.ledger.ledger import Ledger

@@ -20,7 +20,7 @@ from notyet.engine.stop import NO_SESSION
 from notyet.engine.unchanged import files_of, scope_key, trees_of
 from notyet.errors import LedgerError, LedgerNeedsRepair
 from notyet.git.fingerprint import PATIENCE
-from notyet.hook.answer import PROBE, Hook, completed, reply_of
+from notyet.hook.hook import PROBE, Hook, completed, reply_of
 from notyet.hook.payload import HostCall, Options
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.passes import has_ever_passed, passed_at

@@ -148,7 +148,7 @@ sys.meta_path.insert(0, Finder())
     "names",
     [
         ["notyet.engine.stop"],
-        ["notyet.hook.answer", "notyet.config.load"],
+        ["notyet.hook.hook", "notyet.config.load"],
         ["notyet.ledger.connection"],
     ],
     ids=" ".join,
@@ -190,7 +190,7 @@ load.load = hangs"""
 def test_an_answer_that_is_known_is_not_lost_when_time_is_up_while_it_is_put_into_words(tmp_path):
     project = new_project(tmp_path / "p", gate("exit 1"))
     change = f"""{RINGS}
-from notyet.hook import answer as hook_line
+from notyet.hook import hook as hook_line
 class Said(list):
     def __iter__(self):
         ring()

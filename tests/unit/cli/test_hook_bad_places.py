@@ -223,7 +223,7 @@ def test_a_fault_of_our_own_lets_the_agent_go(tmp_path, monkeypatch):
 
 def test_a_fault_that_is_everywhere_still_lets_the_agent_go(tmp_path, monkeypatch):
     project = new_project(tmp_path / "p")
-    monkeypatch.setattr("notyet.hook.answer.host_named", lambda _: 1 / 0)
+    monkeypatch.setattr("notyet.hook.hook.host_named", lambda _: 1 / 0)
     reply = ask(payload("claude", project))
     assert (reply.code, reply.stdout) == (0, "")
     assert "internal error" in reply.stderr

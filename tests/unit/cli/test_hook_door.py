@@ -6,7 +6,7 @@ import pytest
 
 from hook_runs import ask, in_bytes, new_project, payload, run_hook, stops, trust
 from notyet.config.off import switch_off
-from notyet.hook import answer as hook_answer
+from notyet.hook import hook as hook_answer
 from notyet.hook import main as hook
 from notyet.hook.payload import HostCall, Options
 from notyet.hook.process import OutOfTime

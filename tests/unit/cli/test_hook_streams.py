@@ -139,7 +139,7 @@ def asking(*given, **named):
     Lock()
     return ask(*given, **named)
 command.run_processes = asking
-from notyet.run import command as question
+from notyet.run import gate_command as question
 question.run_processes = asking
 """
 

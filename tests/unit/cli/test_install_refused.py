@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("place")
 @pytest.mark.parametrize(
     ("content", "where"),
     [
-        (b'{\n  "a": 1,\n}', ":2:9: invalid JSON: a comma"),
+        (b'{\n  "a": 1,\n}', ":2:9: invalid JSON: trailing comma"),
         (b'{"a": 1} // mine', ":1:10: invalid JSON: JSON has no comments"),
         (b"[]", ":1:1: "),
         (b'{\n "hooks": []\n}', ":2:2: "),

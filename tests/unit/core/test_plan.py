@@ -1,7 +1,7 @@
 import pytest
 
 from notyet import BackgroundTask, History, Limits, Match
-from notyet.core.plan import plan, select
+from notyet.core.plan import Wanted, plan, select, skip_causes
 from support import gate, stop, substop
 
 
@@ -132,3 +132,15 @@ def test_a_missing_agent_id_is_said_when_patterns_need_names():
     main = gate("main", match=Match(agents=("a-*",)))
     assert plan(substop(agent_id=None), (star,), History(), Limits(), (star, main)).warnings == ()
     assert planned(substop(), [picky]).warnings == ()
+
+
+@pytest.mark.rule("N1")
+def test_a_gate_is_skipped_for_a_pass_or_a_start_on_the_same_known_files():
+    def wanted(gate, tree="t1", definition="d"):
+        return Wanted(gate=gate, definition=definition, scope="s", tree=tree)
+
+    gates = [wanted("passed"), wanted("unknown", tree=""), wanted("begun"), wanted("new", "t2")]
+    causes = skip_causes(gates, {"s": "t1"}, [True, True, False, False])
+    assert causes == {"passed": "passed", "begun": "unchanged"}
+    undefined = wanted("undefined", "t2", definition="")
+    assert skip_causes([undefined], {}, [True]) == {}

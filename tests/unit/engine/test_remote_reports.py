@@ -11,8 +11,8 @@ from notyet.core.message import note
 from notyet.core.remote import remote_from
 from notyet.core.verdict import Allow, Block, Decision, Problem
 from notyet.engine.observers import EVERY_DECISION, Observer
-from notyet.hosts.answers import HookAnswer
-from notyet.run.command import GateCommand
+from notyet.hosts.hook_answers import HookAnswer
+from notyet.run.gate_command import GateCommand
 from notyet.run.ssh_job import remote_job
 from support import rows, run_sync, stop
 

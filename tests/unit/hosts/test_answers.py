@@ -4,7 +4,7 @@ import pytest
 
 from notyet.core.gate import Exit
 from notyet.core.verdict import Problem
-from notyet.hosts import answers
+from notyet.hosts import hook_answers
 from notyet.hosts.wire import presentable, prompt_for
 from notyet.light import loads
 from wire import gate_of
@@ -25,19 +25,19 @@ GATE = gate_of("claude", {})
     ],
 )
 def test_what_kept_a_command_from_answering_is_said(exit_, problem):
-    assert answers.problem_of(GATE, exit_) == problem
+    assert hook_answers.problem_of(GATE, exit_) == problem
 
 
 @pytest.mark.rule("E5")
 def test_words_are_clean_text_whatever_was_printed():
-    assert answers.words(b"\xff\x00\x1b[31mred\x1b[0m\r\n\x9b ") == "\ufffdred\n\ufffd"
+    assert hook_answers.words(b"\xff\x00\x1b[31mred\x1b[0m\r\n\x9b ") == "\ufffdred\n\ufffd"
 
 
 def test_one_json_object_is_an_answer_and_nothing_else_is():
-    assert answers.json_object(b'\xef\xbb\xbf {"a": 1}\n') == {"a": 1}
+    assert hook_answers.json_object(b'\xef\xbb\xbf {"a": 1}\n') == {"a": 1}
     for printed in (b"", b"x", b"[1]", b"{", b'{"a":1} x', b'{"a":"\n"}', b"{" * 99_999):
-        assert answers.json_object(printed) is None
-    assert answers.json_object(b'{"a":"\n"}', loads) == {"a": "\n"}
+        assert hook_answers.json_object(printed) is None
+    assert hook_answers.json_object(b'{"a":"\n"}', loads) == {"a": "\n"}
 
 
 @pytest.mark.rule("E5")

@@ -12,9 +12,9 @@ from notyet import Allow, Block, Halt
 from notyet.core.event import BackgroundTask
 from notyet.core.gate import Command, Exit, Gate
 from notyet.core.verdict import Problem
-from notyet.hosts.answers import HookAnswer
 from notyet.hosts.conclaude import HOST
 from notyet.hosts.conclaude import hooks as conclaude
+from notyet.hosts.hook_answers import HookAnswer
 from notyet.hosts.host import Reply
 from support import stop, substop
 

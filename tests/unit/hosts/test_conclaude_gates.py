@@ -10,8 +10,8 @@ import yaml
 from notyet import Allow, Block
 from notyet.core.gate import Command, Exit, Gate, Source, why_not
 from notyet.core.plan import select
-from notyet.hosts.answers import HookAnswer
 from notyet.hosts.conclaude import hooks as conclaude
+from notyet.hosts.hook_answers import HookAnswer
 from support import stop, substop
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "conclaude"

@@ -8,9 +8,9 @@ import pytest
 
 from notyet import Ledger
 from notyet.errors import LedgerNeedsRepair
-from notyet.ledger import connection, schema
+from notyet.ledger import connection, migrations
 from notyet.ledger.connection import FIRST_VERSION, VERSION, version_of
-from notyet.ledger.schema import STEPS, migrate, statements
+from notyet.ledger.migrations import STEPS, migrate, statements
 from support import decide, rows, stop
 
 
@@ -35,8 +35,8 @@ def old(tmp_path):
 
 def upgrade(monkeypatch, step):
     """Become the notyet that has one step more."""
-    monkeypatch.setattr(schema, "STEPS", (*STEPS, step))
-    for module in (connection, schema):
+    monkeypatch.setattr(migrations, "STEPS", (*STEPS, step))
+    for module in (connection, migrations):
         monkeypatch.setattr(module, "VERSION", VERSION + 1)
 
 
@@ -82,6 +82,6 @@ def test_a_step_that_fails_leaves_the_old_version(old, monkeypatch):
 
 
 def test_the_script_can_be_split_at_its_semicolons():
-    parts = statements(schema.schema())
+    parts = statements(migrations.schema())
     assert all(sqlite3.complete_statement(f"{part};") for part in parts)
     assert not any("--" in part for part in parts)

@@ -14,7 +14,7 @@ import pytest
 
 from notyet import Ledger, ledger
 from notyet.ledger import past_stops
-from notyet.ledger.schema import schema, statements
+from notyet.ledger.migrations import schema, statements
 from support import decide, stop
 
 VERBS = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\s")

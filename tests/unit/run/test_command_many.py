@@ -8,9 +8,9 @@ import pytest
 
 from commands import pids_in, python, run, run_together, running, script, until
 from notyet.core.verdict import Allow
-from notyet.hosts.answers import HookAnswer
+from notyet.hosts.hook_answers import HookAnswer
 from notyet.run import command_runner as command
-from notyet.run.command import GateCommand, run_commands
+from notyet.run.gate_command import GateCommand, run_commands
 
 pytestmark = pytest.mark.rule("E2", "E9")
 

@@ -7,8 +7,8 @@ import pytest
 
 from notyet.core.gate import Command, Exit
 from notyet.core.verdict import Allow, Problem
-from notyet.hosts.answers import HookAnswer
-from notyet.run.command import GateCommand, exit_words, job_for, run_commands
+from notyet.hosts.hook_answers import HookAnswer
+from notyet.run.gate_command import GateCommand, exit_words, job_for, run_commands
 from notyet.run.spawn import Job
 
 

@@ -7,12 +7,12 @@ import pytest
 
 from commands import script
 from notyet.core.verdict import Allow, Block, Problem
-from notyet.hosts.answers import HookAnswer
+from notyet.hosts.hook_answers import HookAnswer
 from notyet.hosts.notyet.hooks import read_return
-from notyet.run.command import GateCommand
 from notyet.run.drive import Stage, run_stage
 from notyet.run.drive_async import drive
 from notyet.run.functions import GateFunction
+from notyet.run.gate_command import GateCommand
 
 LONG = 30.0
 

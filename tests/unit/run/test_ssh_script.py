@@ -11,8 +11,8 @@ from commands import until
 from notyet.core.remote import Remote
 from notyet.run import ssh_script
 from notyet.run.ssh_job import RemoteJob, new_token
+from notyet.run.ssh_runner import Records
 from notyet.run.ssh_script import Upload, conversation, quoted, upload_path
-from notyet.run.ssh_session import Records
 from scripts_there import PATIENCE, There, is_clean, left
 
 CANNOT_START = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from notyet.core.event import parents_key
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Halt, Problem
-from notyet.hosts import answers
-from notyet.hosts.answers import HookAnswer
+from notyet.hosts import hook_answers
 from notyet.hosts.claude import HOST
+from notyet.hosts.hook_answers import HookAnswer
 from notyet.hosts.wire import known
 
 TYPE_CHECKING = False
@@ -75,27 +75,27 @@ def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
 
 def read_context(ended: Exit, scope: Scope = "agent") -> HookAnswer:
     """Read what a start hook gives the agent; a SessionStart hook may just print it (F13)."""
-    problem = answers.start_problem(ended)
+    problem = hook_answers.start_problem(ended)
     if problem is not None:
         return HookAnswer(answer=problem)
-    reply = answers.json_object(ended.stdout)
+    reply = hook_answers.json_object(ended.stdout)
     if reply is None:
-        printed = answers.words(ended.stdout)
+        printed = hook_answers.words(ended.stdout)
         if printed.startswith("{"):
             return HookAnswer(answer=Problem("bad_answer", _HALF_JSON))
         return HookAnswer(answer=Allow(), context=printed if scope == "agent" else "")
     wrong = _refused(reply, (HOST.start_name(scope),))
     if wrong:
         return HookAnswer(answer=Problem("bad_answer", wrong))
-    return HookAnswer(answer=Allow(), **answers.extras(reply))
+    return HookAnswer(answer=Allow(), **hook_answers.extras(reply))
 
 
 def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
     """Read what a hook written for Claude Code answered (F, column claude)."""
-    problem = answers.problem_of(gate, ended)
+    problem = hook_answers.problem_of(gate, ended)
     if problem is not None:
         return HookAnswer(answer=problem)
-    reply = answers.json_object(ended.stdout)
+    reply = hook_answers.json_object(ended.stdout)
     if reply is None:
         begun = ended.stdout.lstrip().startswith(b"{")
         warning = f"{_HALF_JSON}; ignored" if begun else ""
@@ -105,13 +105,13 @@ def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
         return HookAnswer(answer=Problem("bad_answer", wrong))
     if wrong:
         return HookAnswer(answer=_by_code(ended), warning=wrong)
-    return HookAnswer(answer=_by_json(reply, ended), **answers.extras(reply))
+    return HookAnswer(answer=_by_json(reply, ended), **hook_answers.extras(reply))
 
 
 def _refused(reply: dict[str, Any], names: tuple[str, ...]) -> str:
     """Return why Claude Code would refuse an answer; empty if it would not."""
     output: Any = reply.get("hookSpecificOutput") or {}
-    wrong = answers.wrong_type(reply, _KEYS) or answers.wrong_type(output, _OUTPUT_KEYS)
+    wrong = hook_answers.wrong_type(reply, _KEYS) or hook_answers.wrong_type(output, _OUTPUT_KEYS)
     if wrong:
         return wrong
     decision = reply.get("decision")
@@ -125,17 +125,17 @@ def _refused(reply: dict[str, Any], names: tuple[str, ...]) -> str:
 
 def _by_json(reply: dict[str, Any], ended: Exit) -> Allow | Block | Halt | Problem:
     if reply.get("continue") is False:
-        return Halt(answers.text(reply, "stopReason"))
+        return Halt(hook_answers.text(reply, "stopReason"))
     if reply.get("decision") == "block":
-        return Block(answers.text(reply, "reason") or "Blocked by hook")
-    context = answers.context(reply)
+        return Block(hook_answers.text(reply, "reason") or "Blocked by hook")
+    context = hook_answers.context(reply)
     return Block(context) if context else _by_code(ended)  # it continues the agent (F11)
 
 
 def _by_code(ended: Exit) -> Allow | Block | Problem:
-    stderr = answers.words(ended.stderr)
+    stderr = hook_answers.words(ended.stderr)
     if ended.code == 0:
         return Allow()
-    if ended.code == answers.BLOCKING:
+    if ended.code == hook_answers.BLOCKING:
         return Block(stderr or "No stderr output")
-    return answers.failed(ended, stderr)
+    return hook_answers.failed(ended, stderr)

@@ -6,9 +6,9 @@ from notyet.core.event import parents_key
 from notyet.core.matcher import CODEX_DEFAULT
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Problem
-from notyet.hosts import answers
-from notyet.hosts.answers import HookAnswer
+from notyet.hosts import hook_answers
 from notyet.hosts.codex import HOST
+from notyet.hosts.hook_answers import HookAnswer
 from notyet.light import loads_strictly
 
 TYPE_CHECKING = False
@@ -79,10 +79,10 @@ def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
 
 def read_context(ended: Exit, scope: Scope = "agent") -> HookAnswer:
     """Read what a start hook gives the agent: a JSON answer, or just what it printed (F13)."""
-    problem = answers.start_problem(ended)
+    problem = hook_answers.start_problem(ended)
     if problem is not None:
         return HookAnswer(answer=problem)
-    printed = answers.words(ended.stdout)
+    printed = hook_answers.words(ended.stdout)
     if not printed.startswith(("{", "[")):
         return HookAnswer(answer=Allow(), context=printed)
     reply, wrong = _strictly(ended.stdout, _START_KINDS)
@@ -93,13 +93,13 @@ def read_context(ended: Exit, scope: Scope = "agent") -> HookAnswer:
         wrong = f"it answered for the event {strange}, not for {HOST.start_name(scope)}"
     if wrong:
         return HookAnswer(answer=Problem("bad_answer", wrong))
-    told = answers.extras(reply)["tell_user"]
-    return HookAnswer(answer=Allow(), context=answers.context(reply), tell_user=told)
+    told = hook_answers.extras(reply)["tell_user"]
+    return HookAnswer(answer=Allow(), context=hook_answers.context(reply), tell_user=told)
 
 
 def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
     """Read what a hook written for Codex answered (F, column codex)."""
-    by_exit = answers.by_exit(gate, ended)
+    by_exit = hook_answers.by_exit(gate, ended)
     if by_exit is not None:
         return HookAnswer(answer=by_exit)
     if not ended.stdout.strip():
@@ -108,7 +108,9 @@ def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
     if wrong:
         return HookAnswer(answer=Problem("bad_answer", wrong))
     # suppressOutput is ignored (F12).
-    return HookAnswer(answer=answers.decided(reply), tell_user=answers.extras(reply)["tell_user"])
+    return HookAnswer(
+        answer=hook_answers.decided(reply), tell_user=hook_answers.extras(reply)["tell_user"]
+    )
 
 
 def _strictly(stdout: bytes, kinds: Mapping[str, tuple[type, ...]]) -> tuple[dict[str, Any], str]:
@@ -137,4 +139,4 @@ def _wrong(reply: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> s
                 value.encode()
             except UnicodeEncodeError:
                 return f"it printed half a character in {key}, which Codex refuses"
-    return answers.wrong_type(reply, kinds)
+    return hook_answers.wrong_type(reply, kinds)

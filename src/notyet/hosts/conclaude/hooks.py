@@ -12,10 +12,10 @@ import os
 from notyet.core.gate import Command, Gate, Match, Source
 from notyet.core.text import bounded, clean
 from notyet.core.verdict import Allow, Block, Problem
-from notyet.hosts import answers
-from notyet.hosts.answers import HookAnswer
+from notyet.hosts import hook_answers
 from notyet.hosts.claude import hooks as claude_hooks
 from notyet.hosts.conclaude import HOST
+from notyet.hosts.hook_answers import HookAnswer
 from notyet.light import dumps
 
 TYPE_CHECKING = False
@@ -142,7 +142,7 @@ def _failure(gate: Gate, ended: Exit) -> str:
     options = options_of(gate)
     words = [(options.get("message") or "").strip() or what + shown_command(gate)]
     for label, output in (("Stdout", ended.stdout), ("Stderr", ended.stderr)):
-        text = answers.words(output) if options.get(f"show{label}") is True else ""
+        text = hook_answers.words(output) if options.get(f"show{label}") is True else ""
         if text:
             words.append(f"{label}: {_first_lines(text, options.get('maxOutputLines'))}")
     return "\n".join(words)

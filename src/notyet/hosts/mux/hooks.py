@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow
-from notyet.hosts import answers
-from notyet.hosts.answers import HookAnswer
+from notyet.hosts import hook_answers
+from notyet.hosts.hook_answers import HookAnswer
 from notyet.hosts.mux import HOST
 
 TYPE_CHECKING = False
@@ -45,10 +45,14 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
 
 def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
     """Read what a hook written for Mux answered (F, column mux)."""
-    by_exit = answers.by_exit(gate, ended)
+    by_exit = hook_answers.by_exit(gate, ended)
     if by_exit is not None:
         return HookAnswer(answer=by_exit)
-    reply = answers.json_object(ended.stdout)
+    reply = hook_answers.json_object(ended.stdout)
     if reply is None:  # plain text is kept as a note
-        return HookAnswer(answer=Allow(note=bounded(answers.words(ended.stdout), _LONGEST_OUTPUT)))
-    return HookAnswer(answer=answers.decided(reply), **(answers.extras(reply) | {"context": ""}))
+        return HookAnswer(
+            answer=Allow(note=bounded(hook_answers.words(ended.stdout), _LONGEST_OUTPUT))
+        )
+    return HookAnswer(
+        answer=hook_answers.decided(reply), **(hook_answers.extras(reply) | {"context": ""})
+    )

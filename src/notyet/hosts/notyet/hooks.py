@@ -6,8 +6,8 @@ from notyet.core.event import StopEvent, private_copy
 from notyet.core.record import plain
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Halt, Problem
-from notyet.hosts import answers
-from notyet.hosts.answers import HookAnswer
+from notyet.hosts import hook_answers
+from notyet.hosts.hook_answers import HookAnswer
 from notyet.light import dumps, loads
 
 TYPE_CHECKING = False
@@ -74,35 +74,35 @@ def _json(value: Any) -> Any:
 
 def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
     """Read a gate's exit code, or the decision that it printed (E10)."""
-    problem = answers.problem_of(gate, ended)
+    problem = hook_answers.problem_of(gate, ended)
     if problem is not None:
         return HookAnswer(answer=problem)
     options: Mapping[str, Any] = gate.check.options  # type: ignore[union-attr]  # a Command
     passes = ended.code in options.get("pass_codes", (0,))
-    stderr = answers.words(ended.stderr)
+    stderr = hook_answers.words(ended.stderr)
     if ended.code in _NOT_RUNNABLE and not passes:
         detail = f": {bounded(stderr, 300)}" if stderr else ""
         return HookAnswer(answer=Problem("cannot_start", f"{_NOT_RUNNABLE[ended.code]}{detail}"))
-    reply = answers.json_object(ended.stdout, loads) or {}
+    reply = hook_answers.json_object(ended.stdout, loads) or {}
     if "python" in options and isinstance(reply.get("problem"), str):  # from `python_child`
-        described = answers.text(reply, "problem") or "it failed and did not say how"
+        described = hook_answers.text(reply, "problem") or "it failed and did not say how"
         return HookAnswer(answer=Problem("crashed", bounded(described, _MOST_DESCRIBED)))
     # A tool's report may be JSON too; without a decision, the exit code counts.
     if reply.get("decision") is not None or reply.get("continue") is False:
-        return HookAnswer(answer=_said(reply), **answers.extras(reply))
+        return HookAnswer(answer=_said(reply), **hook_answers.extras(reply))
     if passes:
         if "python" in options:  # `python_child` always prints a decision
             return HookAnswer(answer=Problem("bad_answer", "its answer could not be read"))
         return HookAnswer(answer=_ALLOW)
-    output = "\n".join(part for part in (answers.words(ended.stdout), stderr) if part)
+    output = "\n".join(part for part in (hook_answers.words(ended.stdout), stderr) if part)
     return HookAnswer(answer=Block(output or f"It exited with code {ended.code} and said nothing."))
 
 
 def _said(reply: dict[str, Any]) -> Allow | Block | Halt | Problem:
     decision = reply.get("decision")
-    reason = answers.text(reply, "reason")
+    reason = hook_answers.text(reply, "reason")
     if reply.get("continue") is False or decision == "halt":
-        return Halt(reason or answers.text(reply, "stopReason"))
+        return Halt(reason or hook_answers.text(reply, "stopReason"))
     if decision not in ("allow", "block"):  # a tuple, because the value may be unhashable
         strange = bounded(repr(decision), 80)
         hint = "say allow, block or halt"
@@ -111,7 +111,7 @@ def _said(reply: dict[str, Any]) -> Allow | Block | Halt | Problem:
     try:
         if decision == "allow":
             return Allow(extend=extend, note=reason)
-        prompt = answers.text(reply, "prompt") or reason
+        prompt = hook_answers.text(reply, "prompt") or reason
         return Block(prompt, "" if reason == prompt else reason, extend)
     except ValueError as error:
         return Problem("bad_answer", str(error))

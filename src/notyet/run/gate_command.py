@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from notyet.core.gate import Command, Exit
     from notyet.core.remote import Remote
-    from notyet.hosts.answers import HookAnswer
+    from notyet.hosts.hook_answers import HookAnswer
     from notyet.run.process import Process
 
     Reader = Callable[[Exit], HookAnswer]
