@@ -5,7 +5,7 @@ import sys
 import time
 
 from notyet.run import command_runner as command
-from notyet.run import process
+from notyet.run import process, ssh_runner
 from notyet.run.command_runner import run_together
 from notyet.run.spawn import Job, shell_argv
 
