@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-clients lint format bench bench-quick soak docs record clean
+.PHONY: help demo test test-clients test-bench lint format bench bench-quick soak docs record clean
 
 help:
 	@echo "make demo    scripted agents meet the gates"
-	@echo "make test    lint, types, layers, tests with coverage, rules (about nine minutes on two cores)"
+	@echo "make test    lint, types, layers, tests with coverage, rules (about four minutes on two cores)"
 	@echo "make test-clients  the real Claude Code and Codex, fetched once (about 450 MB), with a scripted model"
+	@echo "make test-bench    the benchmark works (a minute); how fast notyet is, make bench says"
 	@echo "make lint    ruff, mypy and import-linter only"
 	@echo "make bench   speed, as ratios to a floor measured in the same run; renders docs/performance.md (about five minutes)"
 	@echo "make bench-quick  the same with small sizes, printed only (a minute)"
@@ -27,6 +28,10 @@ test: $(VENV)/ready
 # (tests/clients/fetching.py).
 test-clients: $(VENV)/ready
 	@$(BIN)/pytest -q -n 2 --timeout 600 tests/clients
+
+# Each area of the benchmark, with tiny sizes.
+test-bench: $(VENV)/ready
+	@$(BIN)/pytest -q -n 2 tests/bench
 
 lint: $(VENV)/ready
 	@$(BIN)/python tools/checks.py lint

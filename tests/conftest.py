@@ -8,7 +8,8 @@ import pytest
 
 import sshd as sshd_program
 
-CLIENTS = os.path.join(os.path.dirname(__file__), "clients")
+# Real programs, which are fetched first, and the benchmark: run only if named on the command line.
+APART = [os.path.join(os.path.dirname(__file__), name) for name in ("clients", "bench")]
 
 
 def pytest_addoption(parser):
@@ -16,10 +17,10 @@ def pytest_addoption(parser):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Leave out the real programs, which are fetched first, unless they are asked for by name."""
-    asked = [os.path.abspath(arg) for arg in config.args]
-    is_asked = any(path.startswith(CLIENTS) for path in asked)
-    return True if str(collection_path) == CLIENTS and not is_asked else None
+    """Leave out the folders that run apart, unless the command line names them."""
+    folder = str(collection_path)
+    named = any(os.path.abspath(arg).startswith(folder) for arg in config.args)
+    return True if folder in APART and not named else None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,7 +2,7 @@
 
 Every stop is a cold start, and most need nothing: no gate is configured where the agent works, or
 none for subagents. `needs_nothing` finds that out without loading more. All other stops are
-answered by `Hook`, in `answer`. Nothing here raises or exits 2 for a reason of our own: whatever is
+answered by `Hook`, in `hook`. Nothing here raises or exits 2 for a reason of our own: whatever is
 wrong ends in a reply that allows the stop.
 """
 

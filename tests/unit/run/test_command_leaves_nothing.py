@@ -204,5 +204,5 @@ def test_a_group_is_signalled_before_its_leader_is_collected(tmp_path, clock, mo
     monkeypatch.setattr(process, "send", send)  # which finds no child if that was collected
     monkeypatch.setattr(command, "reap", reap)
     clock.hold_until(lambda: pids_in(tmp_path))
-    run(script(f"{LEFT['in the background']} {WAIT} {then}", tmp_path, timeout=5.0))
+    run(script(f"{LEFT['in the background']} {WAIT} {then}", tmp_path, timeout=0.5))
     assert collected
