@@ -102,9 +102,9 @@ class Home:
 
         It is () where no stop was recorded: what is measured has to be what was meant.
         """
-        before = self._stops()
+        before = self._newest()
         self.hook(place)()
-        after = self._stops()
+        after = self._newest()
         if after == before:
             return ()
         outcome, *statuses = self._rows(
@@ -113,8 +113,8 @@ class Home:
         )
         return (outcome, *statuses)
 
-    def _stops(self) -> int:
-        return int(self._rows("SELECT count(*) FROM stops")[0]) if self.ledger.exists() else 0
+    def _newest(self) -> int:
+        return int(self._rows("SELECT max(id) FROM stops")[0] or 0) if self.ledger.exists() else 0
 
     def _rows(self, query: str) -> list[str]:
         db = sqlite3.connect(f"file:{self.ledger}?mode=ro", uri=True)

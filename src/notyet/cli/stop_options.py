@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from notyet.core.event import Scope
+
 EVENTS = {"stop": "agent", "subagent_stop": "subagent"}
 NAMES = ("agent_type", "agent_id", "agent_name")
 _MADE_UP = "made-up"  # the session and the subagent of a made-up stop
@@ -117,8 +119,14 @@ def read_stop(stop: DescribedStop, environ: Mapping[str, str]) -> StopEvent:
 def _made_up(host: str, cwd: str, changes: dict[str, Any]) -> DescribedStop:
     """Return a made-up stop in the words of a host."""
     is_subagent = changes.get("scope") == "subagent"
+    scope: Scope = "subagent" if is_subagent else "agent"
+    if not host_named(host).event_name(scope):
+        raise NotyetError(
+            f"{host_named(host).title} does not report when a subagent stops; "
+            "leave out --event and the options of a subagent"
+        )
     event = StopEvent(
-        scope="subagent" if is_subagent else "agent",
+        scope=scope,
         host=host,
         session_id=_MADE_UP,
         agent_id=_MADE_UP if is_subagent else None,  # every host gives them one

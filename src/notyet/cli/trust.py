@@ -134,7 +134,11 @@ def _revoke(place: str, environ: Mapping[str, str], show: Show) -> int:
     except ValueError as error:
         return refuse("trust", f"{visible(place)}: {error}")
     for path in known:
-        remove_record(state, path)
+        try:
+            remove_record(state, path)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            return refuse("trust", f"{visible(path)}: cannot remove the trust: {reason}")
         record_act("revoke", path, "")
         show.done(f"no longer trusted: {visible(path)}")
     what = "here" if place == "." else f"of {visible(place)}"

@@ -10,7 +10,6 @@ from notyet.ledger.connection import (
     APPLICATION,
     LEDGER,
     NOT_A_LEDGER,
-    REPAIRED,
     UNRELEASED,
     UnreleasedFormatError,
     fault,
@@ -58,6 +57,7 @@ def is_read_only(path: str) -> bool:
 _HEADER = b"SQLite format 3\0"
 _MARK_AT = 68  # bytes into the header
 _MARKS = (APPLICATION.to_bytes(4, "big"), UNRELEASED.to_bytes(4, "big"))
+_SET_ASIDE = "the next stop sets it aside and starts a new one"
 _LONGEST_BLANK = 1 << 20  # a crash of the system may leave this much of a file as zeros
 
 
@@ -71,7 +71,7 @@ def set_file_aside(path: str, error: Exception, *, repair: bool) -> tuple[str, .
         raise LedgerError(path, f"{error}; {NOT_A_LEDGER}") from error
     if not repair:
         what = str(error) if is_unreleased else f"it is damaged ({error})"
-        raise LedgerNeedsRepair(path, f"{what}; {REPAIRED}") from error
+        raise LedgerNeedsRepair(path, f"{what}; {_SET_ASIDE}") from error
     try:
         moved = set_aside(path, "before" if is_unreleased else "corrupt")
     except OSError as unmoved:

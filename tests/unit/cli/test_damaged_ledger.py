@@ -39,7 +39,7 @@ def test_what_a_person_does_is_done_and_the_ledger_left_to_the_next_stop(
         assert main([command]) == 0
         said = capsys.readouterr()
         assert said.out.startswith(f"notyet is {command}")
-        assert "the next stop repairs it (that was not recorded)" in said.err
+        assert "starts a new one (that was not recorded)" in said.err
     assert (Path(ledger_path()).read_bytes(), set_aside()) == (damaged, [])
 
 

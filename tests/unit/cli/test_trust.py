@@ -1,5 +1,6 @@
 """`notyet trust`: a person looks, and says yes (N5)."""
 
+import errno
 import json
 import os
 import pty
@@ -12,7 +13,7 @@ import pytest
 
 from hook_runs import ENTRY, clean_environ, new_project, payload, query, stops
 from hook_runs import ask as ask_hook
-from notyet.cli import person
+from notyet.cli import person, trust
 from notyet.cli.main import main
 
 pytestmark = pytest.mark.rule("N5")
@@ -34,6 +35,18 @@ def test_every_line_of_every_command_is_shown(project, capsys):
     assert ["mypy", "mypy", "src"] in lines
     assert ["tests", "line", "one"] in lines
     assert ["line", "two"] in lines
+
+
+def test_trust_that_cannot_be_removed_stays_and_the_reason_is_said(project, capsys, monkeypatch):
+    def remove(_state, _path):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    main(["trust", "--yes"])
+    monkeypatch.setattr(trust, "remove_record", remove)
+    assert main(["trust", "--revoke"]) == 1
+    said = capsys.readouterr()
+    assert "no longer trusted" not in said.out
+    assert said.err.endswith("notyet.toml: cannot remove the trust: Read-only file system\n")
 
 
 def test_what_a_gate_adds_to_its_environment_is_shown_too(project, capsys):

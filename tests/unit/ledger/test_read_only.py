@@ -56,7 +56,10 @@ def test_a_damaged_ledger_stays_where_it_is_until_a_stop_mends_it_and_says_so(tm
     blocked(path)
     spoiled(path)
     before = contents(tmp_path)
-    with pytest.raises(LedgerNeedsRepair, match=r"it is damaged \(.*\); the next stop repairs it$"):
+    with pytest.raises(
+        LedgerNeedsRepair,
+        match=r"it is damaged \(.*\); the next stop sets it aside",
+    ):
         found(path)
     assert contents(tmp_path) == before
     (warning,) = blocked(path).warnings
@@ -70,7 +73,8 @@ def test_a_ledger_of_an_unreleased_notyet_is_set_aside_by_a_stop_and_not_by_a_lo
         db.execute(f"PRAGMA application_id = {UNRELEASED}")
     before = contents(tmp_path)
     with pytest.raises(
-        LedgerNeedsRepair, match=r"an unreleased notyet .* the next stop repairs it"
+        LedgerNeedsRepair,
+        match=r"an unreleased notyet .* the next stop sets it aside",
     ):
         found(path)
     assert contents(tmp_path) == before
