@@ -120,7 +120,7 @@ def _made_up(host: str, cwd: str, changes: dict[str, Any]) -> DescribedStop:
     """Return a made-up stop in the words of a host."""
     is_subagent = changes.get("scope") == "subagent"
     scope: Scope = "subagent" if is_subagent else "agent"
-    if not host_named(host).event_name(scope):
+    if host_named(host).stops and not host_named(host).event_name(scope):  # ours has no names
         raise NotyetError(
             f"{host_named(host).title} does not report when a subagent stops; "
             "leave out --event and the options of a subagent"
