@@ -24,14 +24,12 @@ demo: $(VENV)/installed
 test: $(VENV)/ready
 	@$(BIN)/python tools/checks.py all
 
-# The time counts for what a test waits for, too: a program is fetched, maybe by another process
-# (tests/clients/fetching.py).
 test-clients: $(VENV)/ready
-	@$(BIN)/pytest -q -n 2 --timeout 600 tests/clients
+	@$(BIN)/python tools/checks.py clients
 
 # Each area of the benchmark, with tiny sizes.
 test-bench: $(VENV)/ready
-	@$(BIN)/pytest -q -n 2 tests/bench
+	@$(BIN)/python tools/checks.py bench
 
 lint: $(VENV)/ready
 	@$(BIN)/python tools/checks.py lint

@@ -1,4 +1,4 @@
-"""Run every check of the project and print a short summary: `checks.py all` or `lint`."""
+"""Run checks and print a short summary: `checks.py all`, `lint`, `clients` or `bench`."""
 
 from __future__ import annotations
 
@@ -54,8 +54,24 @@ COVERAGE: Checks = {
         "--fail-under=100",
     ],
 }
-AGAIN = ["pytest", "-q", "-n", "0", *COVERED, "--cov-append"]
-SHOWN = {*CORE_TESTS, *TESTS}  # their output is shown also when they pass
+# A test waits while a program is fetched, maybe by another process (tests/clients/fetching.py).
+FETCHING = ["--timeout", "600"]
+CLIENTS: Checks = {
+    "tests with real clients": [
+        "pytest",
+        "-q",
+        "-n",
+        "2",
+        "--cache-clear",
+        *FETCHING,
+        "tests/clients",
+    ]
+}
+BENCH: Checks = {
+    "tests of the benchmark": ["pytest", "-q", "-n", "2", "--cache-clear", "tests/bench"]
+}
+AGAIN = ["pytest", "-q", "-n", "0", *FETCHING, *COVERED, "--cov-append"]
+SHOWN = {*CORE_TESTS, *TESTS, *CLIENTS, *BENCH}  # their output is shown also when they pass
 
 
 class Result(NamedTuple):
@@ -70,9 +86,17 @@ class Result(NamedTuple):
 def main(which: str) -> int:
     """Run the checks; print the output of those that fail, and a summary."""
     started = time.monotonic()
-    tables = [LINT] if which == "lint" else [COLLECT | LINT, CORE_TESTS, TESTS, COVERAGE]
+    groups = {
+        "all": [COLLECT | LINT, CORE_TESTS, TESTS, COVERAGE],
+        "lint": [LINT],
+        "clients": [CLIENTS],
+        "bench": [BENCH],
+    }
+    if which not in groups:
+        print(f"no such checks: {which}; there are:", *groups)
+        return 2
     results: list[Result] = []
-    for table in tables:
+    for table in groups[which]:
         with ThreadPoolExecutor(CORES) as pool:
             results += pool.map(check, table, table.values())
     print()
