@@ -126,7 +126,7 @@ GATE = Table(
             default="changed",
             doc='`"changed"`: runs only if a file that it depends on changed since the session '
             "began and since the gate last passed, as git sees it; outside of git it always "
-            'runs. `"always"`: runs at every stop.',
+            'runs. `"always"`: runs at every stop; the default of `python` without `paths`.',
         ),
         "timeout": Field(
             Seconds(),

@@ -73,6 +73,19 @@ def test_a_subagent_that_changed_nothing_is_let_go(project):
     assert json.loads(reply.stdout)["decision"] == "block"
 
 
+def test_a_function_about_what_an_agent_says_runs_although_it_changed_no_file(tmp_path):
+    # docs/how-to/codex.md
+    text = '[gates.report]\npython = "gates:has_a_report"\nfor = ["worker", "default"]\n'
+    project = new_project(tmp_path / "p", text)
+    code = "from notyet import Block\ndef has_a_report(event):\n    return Block('Write a report.')\n"
+    (project / "gates.py").write_text(code)
+    git(project, "init", "--quiet")
+    child = {"agent_id": "a1", "agent_type": "worker"}
+    for name in ("SubagentStart", "SubagentStop"):
+        reply = ask(payload("codex", project, hook_event_name=name, **child), "--host", "codex")
+    assert "Write a report." in json.loads(reply.stdout)["reason"]
+
+
 @pytest.mark.parametrize("source", ["compact", "resume"])
 def test_what_goes_on_did_not_begin_here(project, source):
     (project / "bad").write_text("x")

@@ -116,6 +116,15 @@ def test_a_python_function_is_kept_by_name():
     assert gate_of('python = "gates:f"').check.options["interpreter"] == ""
 
 
+@pytest.mark.rule("N1")
+@pytest.mark.parametrize(
+    ("more", "when"),
+    [("", "always"), ('when = "changed"', "changed"), ('paths = ["src/**"]', "changed")],
+)
+def test_a_python_function_without_paths_runs_at_every_stop(more, when):
+    assert gate_of(f'python = "gates:f"\n{more}').when == when
+
+
 @pytest.mark.parametrize(
     ("whom", "match"),
     [
