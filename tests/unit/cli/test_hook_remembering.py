@@ -77,13 +77,13 @@ def test_a_function_about_what_an_agent_says_runs_although_it_changed_no_file(tm
     # docs/how-to/codex.md
     text = '[gates.report]\npython = "gates:has_a_report"\nfor = ["worker", "default"]\n'
     project = new_project(tmp_path / "p", text)
-    code = "from notyet import Block\ndef has_a_report(event):\n    return Block('Write a report.')\n"
+    code = "from notyet import Block\ndef has_a_report(event):\n    return Block('A report!')\n"
     (project / "gates.py").write_text(code)
     git(project, "init", "--quiet")
     child = {"agent_id": "a1", "agent_type": "worker"}
     for name in ("SubagentStart", "SubagentStop"):
         reply = ask(payload("codex", project, hook_event_name=name, **child), "--host", "codex")
-    assert "Write a report." in json.loads(reply.stdout)["reason"]
+    assert "A report!" in json.loads(reply.stdout)["reason"]
 
 
 @pytest.mark.parametrize("source", ["compact", "resume"])
