@@ -253,6 +253,7 @@ class RehearsalHook(Hook):
             before_commands=self.before_commands,
             progress=self.progress,
             answers=answers,
+            unchecked=setup.unchecked,
         )
 
     def _run_all(self, stop: Stop, setup: Setup) -> Decision:

@@ -63,6 +63,9 @@ class Setup(Record, kw_only=True):
     # Trusted files of a machine that was not connected to, or did not answer. What was trusted
     # of them stays in force.
     offline: tuple[str, ...] = ()
+    # What is trusted and could not be loaded, in sentences: a stop never passes then (A8). They
+    # are among the warnings, too.
+    unchecked: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
@@ -218,6 +221,7 @@ class Layers:
         self.unreadable: list[str] = []
         self.offline: list[str] = []
         self.not_run: list[str] = []  # programs that could not be compared with what was trusted
+        self.unchecked: list[str] = []
         self.warnings: list[str] = []
         self.read_hosts: tuple[str, ...] = ()
         self.project = ""  # the folder of the project's own file that is in force
@@ -261,6 +265,12 @@ class Layers:
         self.put(file, settings)
         return True
 
+    def add_unchecked(self, sentence: str) -> None:
+        """Note that something trusted could not be loaded, so that no stop passes (A8)."""
+        self.unchecked.append(sentence)
+        if sentence not in self.warnings:
+            self.warnings.append(sentence)
+
     def put(self, file: ConfigFile, settings: FileSettings) -> None:
         """Put a file's settings over those added before."""
         if file.kind == KIND_NOTYET and not file.is_users:
@@ -300,6 +310,7 @@ class Layers:
             untrusted=tuple(self.untrusted),
             unreadable=tuple(self.unreadable),
             offline=tuple(self.offline),
+            unchecked=tuple(self.unchecked),
             warnings=tuple(self.warnings),
         )
 

@@ -142,10 +142,12 @@ def _record(layers: Layers, file: ConfigFile, text: str | None) -> Trusted | Non
 def _add_unreadable(layers: Layers, file: ConfigFile) -> None:
     layers.unreadable.append(file.path)
     if file.is_gone:
-        layers.warnings.append(
+        layers.add_unchecked(
             f"{visible(file.path)} was removed since it was trusted, and what was trusted "
             f"of it cannot be read; run: {file.command} --revoke"
         )
+    elif file.is_users:
+        layers.add_unchecked(layers.warnings[-1])  # why it cannot be read
 
 
 def _has_content(file: ConfigFile, text: str | None) -> bool:
@@ -249,7 +251,7 @@ def _settings_of(layers: Layers, file: ConfigFile, record: Trusted) -> FileSetti
         pass
     if file.path.endswith((".yaml", ".yml")):  # a hook does not find PyYAML
         layers.unreadable.append(file.path)
-        layers.warnings.append(
+        layers.add_unchecked(
             f"{visible(file.path)} was trusted with another version of notyet; run: {file.command}"
         )
         return None

@@ -36,6 +36,7 @@ class Plan(Record, kw_only=True):
     handed_back: bool = False
     skipped: str = ""
     unchanged: Mapping[str, str] = {}  # gates that need not run, and why (N1)
+    unchecked: tuple[str, ...] = ()  # what is trusted and could not be loaded, in sentences (A8)
     warnings: tuple[str, ...] = ()
 
 
@@ -54,12 +55,13 @@ def plan(
     declared: Sequence[Gate] = (),
     *,
     unchanged: Mapping[str, str] = {},
+    unchecked: tuple[str, ...] = (),
 ) -> Plan:
     """Plan which of these selected gates run for an event, in which order.
 
     `declared` are all gates, also those that do not apply because the event does not say enough.
     `unchanged` says of gates that need not run why: no file changed since they "passed", or since
-    the agent began ("unchanged").
+    the agent began ("unchanged"). With `unchecked`, the stop cannot end as passed.
     """
     limit = limit_in_force(limits, history, event.host_cap)
     at_limit = history.blocks >= limit.number
@@ -101,6 +103,7 @@ def plan(
         "handed_back": handed_back,
         "skipped": skipped,
         "unchanged": unchanged,
+        "unchecked": unchecked,
         "warnings": warnings,
     }
     return made(Plan, planned)

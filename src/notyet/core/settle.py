@@ -159,7 +159,11 @@ def _verdict(
     if tally.halts:
         reason = joined([halt.reason for halt in tally.halts if halt.reason.strip()])
         return Halt(reason), "halted", reason
-    if plan.unchanged and all(report.spared == "unchanged" for report in reports):
+    if (
+        plan.unchanged
+        and not plan.unchecked
+        and all(report.spared == "unchanged" for report in reports)
+    ):
         return _ALLOW, "skipped", "unchanged"  # no gate ran, and none has passed (N1)
     if not tally.blocks:
         return _ALLOW, *_outcome_of_allow(plan, tally)
@@ -203,10 +207,12 @@ def _outcome_of_allow(plan: Plan, tally: _Tally) -> tuple[Outcome, str]:
         return "handed_back", "the agent handed the matter to its user"
     if plan.at_limit and tally.not_run:
         return "capped", f"{listed(tally.not_run)} not run; {_used(plan)}"
-    if tally.broken or tally.not_run:
-        return "failed_open", f"{listed(tally.broken + tally.not_run)} gave no answer"
-    if tally.unseen and all(gate.observe for gate in plan.gates):  # then no gate has passed
-        return "failed_open", f"{listed(tally.unseen)} gave no answer"
+    silent = tally.broken + tally.not_run
+    if not silent and all(gate.observe for gate in plan.gates):  # then no gate has passed
+        silent = tally.unseen
+    missing = [f"{listed(silent)} gave no answer"] if silent else []
+    if missing or plan.unchecked:
+        return "failed_open", "; ".join((*missing, *plan.unchecked))
     if tally.would_block:
         return "observed", f"{listed(tally.would_block)} would have blocked"
     return "passed", ""

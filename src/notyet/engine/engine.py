@@ -46,7 +46,8 @@ class Engine:
 
     `gates` are `Gate`s or plain functions, which become gates for the main agent. `starters` may
     add words for an agent that starts. Without a `ledger`, send-backs are counted in memory.
-    Warnings go to `warn`, or to the logger "notyet".
+    Warnings go to `warn`, or to the logger "notyet". `unchecked` are sentences about checks that
+    could not be loaded; with one, no stop passes.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Engine:
         limits: Limits = Limits(),  # noqa: B008  # a record cannot be changed
         ledger: AnyLedger | None = None,
         warn: Callable[[str], None] | None = None,
+        unchecked: Iterable[str] = (),
     ) -> None:
         if ledger is None:
             ledger = MemoryLedger()
@@ -68,6 +70,7 @@ class Engine:
         self._ledger = ledger
         self._warn = _guarded(warn) if warn else _log
         self._limits = limits
+        self._unchecked = tuple(unchecked)
         self._gates: list[Gate] = []
         self._functions: dict[str, GateFunction] = {}  # of the gates that are functions, by name
         self._watches: list[Watch] = []
@@ -209,6 +212,7 @@ class Engine:
             warn=self._warn,
             functions=self._functions,
             watches=tuple(self._watches),
+            unchecked=self._unchecked,
             **more,
         )
 

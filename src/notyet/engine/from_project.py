@@ -33,6 +33,7 @@ def configured_engine(
         limits=Limits(**setup.limits),
         ledger=ledger,
         warn=warn,
+        unchecked=setup.unchecked,
     )
 
 

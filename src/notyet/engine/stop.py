@@ -96,6 +96,7 @@ class Stop:
         wait_for_equal: float = WAIT_FOR_EQUAL,
         progress: Progress | None = None,
         answers: Mapping[str, Report] | None = None,
+        unchecked: tuple[str, ...] = (),
     ) -> None:
         """Take also what a caller wants done meanwhile.
 
@@ -103,12 +104,14 @@ class Stop:
         git or the first commands run. `on_cancel` is called if the check is cancelled, with the
         function that records it. `answers` are known reports of gates that do not run.
         `wait_for_equal` is how long to wait for an equal stop that is being decided (B12).
+        `unchecked` says what is trusted and could not be loaded: this stop never passes (A8).
         """
         self.event = event
         self.gates = gates
         self.declared = declared or gates  # all gates, also those that do not apply
         self.ledger = ledger
         self.limits = limits
+        self.unchecked = unchecked
         self.deadline = Deadline(within)
         self.warn = warn
         self.watches = watches
@@ -130,14 +133,22 @@ class Stop:
     def plan(self, history: History, unchanged: Mapping[str, str]) -> Plan:
         """Return which gates run, in which order."""
         return plan(
-            self.event, self.gates, history, self.limits, self.declared, unchanged=unchanged
+            self.event,
+            self.gates,
+            history,
+            self.limits,
+            self.declared,
+            unchanged=unchanged,
+            unchecked=self.unchecked,
         )
 
 
 def check(stop: Stop) -> Steps[Decision]:
     """Decide a stop, count it, record it, and notify the observers."""
     if not stop.gates:
-        decision = skipped("no-gate", *missing_names(stop.event, stop.declared))
+        decision = _without_gates(stop)
+        if stop.unchecked:
+            yield from _record_skip(stop, decision)
     elif not stop.event.session_id.strip():
         decision = skipped("no-session", NO_SESSION)
         yield from _record_skip(stop, decision)
@@ -150,6 +161,13 @@ def check(stop: Stop) -> Steps[Decision]:
         stop.runs.before_first()
         yield from notify_all(stop.watches, stop.event, decision, stop.deadline.last, stop.warn)
     return decision
+
+
+def _without_gates(stop: Stop) -> Decision:
+    """Return the decision where no gate applies; one may be in what could not be loaded (A8)."""
+    if stop.unchecked:
+        return skipped("config", *stop.unchecked)
+    return skipped("no-gate", *missing_names(stop.event, stop.declared))
 
 
 def _check_gates(stop: Stop) -> Steps[Decision]:
@@ -192,7 +210,7 @@ def decide(
     them passes `unchanged`; then no file is read.
     """
     if not stop.gates:
-        return skipped("no-gate", *missing_names(stop.event, stop.declared))
+        return _without_gates(stop)
     planned = stop.plan(history, unchanged or {})
     running = [gate for stage in planned.stages for gate in stage]
     known = files

@@ -222,6 +222,7 @@ class Hook:
             watches=self._watches(setup),
             before_commands=self.before_commands,
             on_wait=self._use_wait,
+            unchecked=setup.unchecked,
         )
         decision = drive_sync(check(stop))
         self.warnings += [line for line in self.repaired() if line not in self.warnings]
@@ -277,8 +278,9 @@ class Hook:
     def _reply(self, event: StopEvent, decision: Decision, setup: Setup) -> Reply:
         from notyet.core.message import note
 
-        notes = [note(decision)]
-        notes += [f"notyet: {line}" for line in (*setup.warnings, *setup.distrust)]
+        said = note(decision)
+        others = [line for line in (*setup.warnings, *setup.distrust) if line not in said]
+        notes = [said, *(f"notyet: {line}" for line in others)]
         notes += [f"notyet: {line}" for line in self.repaired()]
         line = clean(" | ".join(part for part in notes if part))
         return host_named(self.host).write_reply(decision.verdict, line, event, setup.reply)

@@ -82,3 +82,15 @@ def test_a_named_file_needs_trust_too_and_is_used_alone(tmp_path):
     trust(other)
     ask(payload("claude", project), f"--config={other}")
     assert stops() == [("skipped", "untrusted"), ("passed", "")]
+
+
+@pytest.mark.rule("A8", "N3")
+def test_no_stop_passes_if_a_trusted_file_cannot_be_loaded(tmp_path):
+    project = new_project(tmp_path / "p")
+    config = os.path.join(os.environ["XDG_CONFIG_HOME"], "notyet")
+    os.makedirs(os.path.join(config, "notyet.toml"))  # a folder cannot be read
+    reply = ask(payload("claude", project))
+    said = f"{config}/notyet.toml cannot be read: it is not a regular file"
+    assert told(reply).count("NOT CHECKED") == 1
+    assert f"notyet: NOT CHECKED: {said}" in json.loads(reply.stdout)["systemMessage"]
+    assert stops() == [("failed_open", said)]

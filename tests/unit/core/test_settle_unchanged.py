@@ -2,7 +2,7 @@
 
 import pytest
 
-from notyet import Allow, Block, Command, Gate, History, Limits, Report
+from notyet import Allow, Block, Command, Gate, History, Limits, Problem, Report
 from notyet.core.message import note
 from notyet.core.plan import plan
 from notyet.core.settle import settle
@@ -90,3 +90,30 @@ def test_the_user_reads_of_a_remembered_pass_after_send_backs():
     assert note(decided([command("a")], {"a": "passed"}, history=held)).startswith(
         "notyet: passed after 2 send-backs"
     )
+
+
+@pytest.mark.rule("A8")
+@pytest.mark.parametrize(
+    ("answer", "unchanged", "outcome", "why"),
+    [
+        (Allow(), {}, "failed_open", "x.toml cannot be read"),
+        (None, {"a": "unchanged"}, "failed_open", "x.toml cannot be read"),
+        (Problem("crashed", "x"), {}, "failed_open", "a gave no answer; x.toml cannot be read"),
+        (Block("x"), {}, "blocked", "a"),
+    ],
+)
+def test_no_stop_passes_while_something_trusted_could_not_be_loaded(
+    answer, unchanged, outcome, why
+):
+    planned = plan(
+        stop(),
+        (gate("a"),),
+        History(turn=1),
+        LIMITS,
+        unchanged=unchanged,
+        unchecked=("x.toml cannot be read",),
+    )
+    decision = settle(planned, [Report(gate="a", answer=answer)] if answer else [])
+    assert (decision.outcome, decision.why) == (outcome, why)
+    if outcome == "failed_open" and answer == Allow():
+        assert note(decision) == "notyet: NOT CHECKED: x.toml cannot be read"

@@ -7,10 +7,12 @@ import pytest
 
 from config_places import hooks, write
 from hook_runs import gate, new_project
+from notyet import Ledger
 from notyet.config.load import Setup, load
 from notyet.core.event import StartEvent
+from notyet.core.record import replace
 from notyet.engine.from_project import configured_engine, supervising_engine
-from support import stop
+from support import recorded, stop
 
 WATCHED = gate("exit 1") + "\n[observers.log]\nrun = 'echo $NOTYET_OUTCOME >> told'\n"
 
@@ -68,3 +70,18 @@ def test_notifications_of_a_conclaude_file_are_sent_for_supervised_agents(tmp_pa
     program.write_text("#!/bin/sh\nexit 1\n")
     asyncio.run(engine.check(stop()))
     assert said[0].startswith("notification not sent: ")
+
+
+@pytest.mark.rule("A8")
+def test_no_stop_passes_if_something_trusted_could_not_be_loaded(tmp_path):
+    lost = "a/notyet.toml cannot be read"
+    project = new_project(tmp_path / "p")
+    setup = load(str(project), "claude", os.environ)
+    engine = configured_engine(replace(setup, unchecked=(lost,)))
+    decision = engine.check_sync(stop(cwd=str(project)))
+    assert (decision.outcome, decision.why) == ("failed_open", lost)
+    ledger = Ledger(tmp_path / "ledger.db")
+    without_gates = configured_engine(Setup(unchecked=(lost,)), ledger)
+    assert without_gates.check_sync(stop()).warnings == (lost,)
+    assert without_gates.decide_sync(stop()).why == "config"
+    assert recorded(ledger) == [("skipped", "config")]
