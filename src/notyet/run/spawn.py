@@ -145,17 +145,23 @@ def inheritable_fds() -> list[int]:
     """Return the descriptors that a command would inherit beyond 0, 1 and 2.
 
     Ours are never among them, but this program may have inherited some itself: a command that
-    keeps one open could block the process that reads its other end.
+    keeps one open could block the process that reads its other end. `posix_spawn` refuses to close
+    those at or above the soft limit, opened before it was lowered: they stop being inheritable.
     """
     try:
         fds = [int(name) for name in light.listdir("/dev/fd")]
     except OSError:
         return []
     found = []
+    limit = light.sysconf("SC_OPEN_MAX")
     for fd in fds:
         try:
-            if fd > _STDIO and light.get_inheritable(fd):
+            if fd <= _STDIO or not light.get_inheritable(fd):
+                continue
+            if fd < limit:
                 found.append(fd)
+            else:
+                light.set_inheritable(fd, False)
         except OSError:  # the descriptor that listed the folder
             continue
     return found

@@ -87,6 +87,21 @@ def test_a_command_inherits_no_descriptor_but_three():
     assert seen == [b"0", b"1", b"2", b"3"]  # the last is the folder that ls reads
 
 
+@pytest.mark.rule("E2")
+def test_a_descriptor_above_the_limit_keeps_no_command_from_starting():
+    code = """
+import fcntl, os, resource, sys
+sys.path[:0] = sys.argv[1:]
+from commands import program, run
+os.set_inheritable(fcntl.fcntl(os.pipe()[0], fcntl.F_DUPFD, 200), True)
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+ended = run(program("ls", "/proc/self/fd"))
+print(ended.code, ended.stdout.split(), ended.problem)
+"""
+    ended = run(python(code, *(path for path in sys.path if path)))
+    assert (ended.stdout, ended.stderr) == (b"0 [b'0', b'1', b'2', b'3'] \n", b"")
+
+
 def test_it_works_in_a_program_whose_standard_descriptors_are_closed(tmp_path):
     code = """
 import os, sys
