@@ -57,6 +57,7 @@ def is_read_only(path: str) -> bool:
 _HEADER = b"SQLite format 3\0"
 _MARK_AT = 68  # bytes into the header
 _MARKS = (APPLICATION.to_bytes(4, "big"), UNRELEASED.to_bytes(4, "big"))
+_TABLES = (b"CREATE TABLE stops (", b"limit_source")  # as every ledger has them
 _SET_ASIDE = "the next stop sets it aside and starts a new one"
 _LONGEST_BLANK = 1 << 20  # a crash of the system may leave this much of a file as zeros
 
@@ -82,7 +83,7 @@ def set_file_aside(path: str, error: Exception, *, repair: bool) -> tuple[str, .
 
 
 def is_ours(path: str) -> bool:
-    """Return True if an unreadable file was a ledger, by its header or its name."""
+    """Return True if an unreadable file was a ledger: by its header, its name or its tables."""
     try:
         with open(path, "rb") as file:
             start = file.read(_LONGEST_BLANK)
@@ -91,7 +92,8 @@ def is_ours(path: str) -> bool:
     if start.startswith(_HEADER):
         return start[_MARK_AT : _MARK_AT + 4] in _MARKS
     is_blank = len(start) < _LONGEST_BLANK and not start.strip(b"\0")
-    return is_blank or light.basename(path) == LEDGER
+    has_tables = all(words in start for words in _TABLES)
+    return is_blank or has_tables or light.basename(path) == LEDGER
 
 
 def set_aside(path: str, cause: str = "corrupt") -> str:

@@ -108,6 +108,30 @@ def test_a_file_with_broken_pages_is_moved_aside(tmp_path):
     assert checked(path).count == 2
 
 
+@pytest.mark.parametrize("size", [16, 100, 4096])
+def test_a_ledger_of_any_name_with_a_broken_header_is_moved_aside(tmp_path, size):
+    path = tmp_path / "mine.sqlite"
+    ledger = Ledger(path)
+    ledger.begin(stop())
+    ledger.close()
+    with path.open("r+b") as file:
+        file.write(b"x" * size)
+    decision = checked(path)
+    assert decision.outcome == "blocked"
+    assert "was corrupt; it was moved to" in decision.warnings[0]
+    assert checked(path).count == 2
+
+
+def test_another_programs_database_with_a_broken_header_is_left_alone(tmp_path):
+    path = tmp_path / "app.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE stops (name)")
+    path.write_bytes(b"x" * 100 + path.read_bytes()[100:])
+    before = path.read_bytes()
+    assert_allowed(checked(path), "it is not a ledger", "set NOTYET_LEDGER to a file of its own")
+    assert path.read_bytes() == before
+
+
 def test_a_corrupt_file_that_cannot_be_moved_is_named(tmp_path, monkeypatch):
     path = tmp_path / "ledger.db"
     path.write_bytes(b"\0" * 5000)
