@@ -363,6 +363,18 @@ class Hook:
         self.warnings.append(why)
         return self.allow_reply(f"notyet: {why}")
 
+    def record_signal(self, number: int) -> None:
+        """Record that a signal ended this process before it answered. Raises LedgerError."""
+        self.host = self.call.host if self.call.host in HOSTS else self.host
+        host, payload = host_named(self.host), self.call.known
+        self.session = host.value(payload, "session_id")
+        event: StopEvent | StartEvent | None = StopEvent(host=self.host)
+        if payload:
+            event = host.read_event(payload | self.call.options.fields_for(host), self.environ)
+        if isinstance(event, StopEvent) and not self.is_probe():
+            self.event = event
+            self.record_skip("signal", (f"ended by signal {number} before an answer",))
+
     def recover(self, error: Exception) -> Reply:
         """Allow the stop after a fault of ours, even if that fault happens again."""
         why = f"internal error: {type(error).__name__}: {error}"

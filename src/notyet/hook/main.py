@@ -28,7 +28,9 @@ def serve(argv: Sequence[str]) -> int:
     """Read stdin, answer on stdout, and return the exit code."""
     call = HostCall(Options(argv), light.variables(), read_stdin)
     _served.append(call)  # a ledger that is freed is closed, and the host waits for that checkpoint
-    return serve_host(lambda: reply_to(call, adopt), lambda: _tidy(call))
+    return serve_host(
+        lambda: reply_to(call, adopt), lambda: _tidy(call), lambda number: _unanswered(call, number)
+    )
 
 
 def reply_to(call: HostCall, before_commands: Callable[[], None] | None = None) -> Reply:
@@ -85,6 +87,14 @@ def needs_nothing(call: HostCall) -> bool:
     from notyet.config.compiled import are_silent
 
     return are_silent(files, "subagent", environ)
+
+
+def _unanswered(call: HostCall, number: int) -> None:
+    """Record a stop that a signal ended, unless its gates were being run: that is recorded."""
+    if call.ledger is None or not call.ledger.newest:
+        from notyet.hook.hook import Hook
+
+        Hook(call).record_signal(number)
 
 
 def _tidy(call: HostCall) -> None:

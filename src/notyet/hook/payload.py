@@ -111,6 +111,11 @@ class HostCall:
             return self._payload
         raise self._payload
 
+    @property
+    def known(self) -> dict[str, Any]:
+        """What was read of the host so far."""
+        return self._payload if isinstance(self._payload, dict) else {}
+
     def is_from(self, host: str) -> None:
         """Set which host calls; it may wait for longer than others."""
         self.host = host

@@ -168,7 +168,6 @@ class Ledger:
             asker = (light.getpid(), own_start(), token)
             new = (number, history.turn, now, *asker, digest, stored, place)
             (stop,) = db.execute(NEW_STOP, new).fetchone()
-            self.newest = stop
             warnings = self.connection.take_warnings()
             begun = Begun(
                 stop=stop, token=token, history=history, overridden=overridden, warnings=warnings
@@ -178,7 +177,9 @@ class Ledger:
             return begun
 
         self.connection.for_one_stop = self.called_at is not None
-        return self.connection.write(enter, patience)
+        begun = self.connection.write(enter, patience)
+        self.newest = begun.stop if not begun.repeats else self.newest
+        return begun
 
     def record(
         self, begun: Begun, decision: Decision, ceiling: int = 0, patience: float | None = None

@@ -21,6 +21,7 @@ from hook_runs import (
     new_project,
     payload,
     query,
+    run_changed_hook,
     run_hook,
     run_late_hook,
     start_hook,
@@ -59,17 +60,62 @@ def test_a_gate_is_ended_when_the_host_does_not_wait_any_longer(tmp_path, comman
     assert not any(running(pid) for pid in pids_in(project))
 
 
+@pytest.mark.rule("E2")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_hook_that_is_told_to_go_ends_its_gates_and_says_so_in_the_ledger(tmp_path, number):
+def test_a_signal_ends_the_gates_is_recorded_and_then_ends_the_hook(tmp_path, number):
     project = new_project(tmp_path / "p", gate("echo $$ > a.pid; sleep 60 & sleep 60"))
     started = start_hook(payload("claude", project))
     assert until(lambda: pids_in(project))
     started.send_signal(number)
     stdout, stderr = started.communicate(timeout=30)
-    assert (started.returncode, stdout) == (0, b"")
-    assert b"Traceback" not in stderr
+    assert (started.returncode, stdout) == (-number, b"")
+    assert stderr == b"notyet: ended by signal %d; NOT CHECKED\n" % number
     assert stops() == [("skipped", "cancelled")]
     assert not any(running(pid) for pid in pids_in(project))
+
+
+def events():
+    """Return the event and the cause of every recorded stop."""
+    return query("SELECT event, why FROM stops ORDER BY id")
+
+
+def catches(pid, number):
+    """Return True if a process has a handler for a signal."""
+    with open(f"/proc/{pid}/status") as file:
+        (line,) = [line for line in file if line.startswith("SigCgt:")]
+    return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+
+
+@pytest.mark.rule("E2")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_before_the_payload_ends_the_hook_with_a_row(number):
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    started = subprocess.Popen(command_line(), env=clean_environ(), **pipes)
+    assert until(lambda: catches(started.pid, number))
+    started.send_signal(number)
+    stdout, stderr = started.communicate(timeout=30)
+    assert (started.returncode, stdout) == (-number, b"")
+    assert b"NOT CHECKED" in stderr
+    assert stops() == [("skipped", "signal")]
+
+
+@pytest.mark.rule("E2")
+@pytest.mark.parametrize(
+    ("event", "rows"),
+    [
+        ("Stop", [("s1", "signal")]),
+        ("SubagentStop", [("s1", "signal")]),
+        ("SessionStart", []),
+        ("PreToolUse", []),
+    ],
+)
+def test_a_signal_before_the_gates_records_stops_only(tmp_path, event, rows):
+    project = new_project(tmp_path / "p")
+    change = "import signal\nfrom notyet.hook import main\n"
+    change += "main.needs_nothing = lambda call: (call.payload(), signal.raise_signal(15))"
+    done = run_changed_hook(payload("claude", project, hook_event_name=event), change)
+    assert (done.returncode, done.stdout) == (-15, b"")
+    assert [(json.loads(event)["session_id"], why) for event, why in events()] == rows
 
 
 def test_a_hook_that_is_killed_leaves_nothing_running_and_the_next_stop_works(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 from commands import pids_in, running
 from hook_runs import gate, in_bytes, new_project, payload, run_changed_hook, stops
+from notyet import light
 from notyet.hook import main as hook
 from notyet.hook import process as hook_process
 from notyet.hosts.host import Reply
@@ -58,7 +59,9 @@ def streams(tmp_path):
 
 
 @pytest.mark.parametrize("number", hook_process._ENDING)
-def test_a_signal_ends_the_question_and_a_second_one_is_ignored(streams, number):
+def test_a_second_signal_is_ignored_while_the_first_ends_the_process(streams, monkeypatch, number):
+    ended = []
+    monkeypatch.setattr(light, "kill", lambda _pid, number: ended.append(number))
     with streams:
 
         def answer():
@@ -67,8 +70,9 @@ def test_a_signal_ends_the_question_and_a_second_one_is_ignored(streams, number)
             finally:
                 signal.raise_signal(number)
 
-        assert hook_process.serve_host(answer, bool) == 0
-        assert streams.heard() == (b"", b"")
+        assert hook_process.serve_host(answer, bool, ended.append) == 1
+        assert ended == [number, number]  # recorded, and sent
+        assert streams.heard() == (b"", b"notyet: ended by signal %d; NOT CHECKED\n" % number)
 
 
 def test_a_signal_after_the_answer_does_not_cost_it(streams, monkeypatch):
@@ -150,6 +154,8 @@ def test_a_signal_that_comes_where_nothing_can_be_raised_ends_the_hook_all_the_s
 ):
     project = new_project(tmp_path / "p", gate("echo $$ > a.pid; sleep 50"))
     done = run_changed_hook(payload("claude", project), LOSES.format(number=number))
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    number = signal.Signals[number]
+    said = b"notyet: ended by signal %d; NOT CHECKED\n" % number
+    assert (done.returncode, done.stdout, done.stderr) == (-number, b"", said)
     assert stops() == [("skipped", "cancelled")]
     assert not any(map(running, pids_in(project)))
