@@ -152,10 +152,10 @@ class _Parser(argparse.ArgumentParser):
     hints: Mapping[str, str] = MappingProxyType({})
 
     def error(self, message: str) -> NoReturn:
-        for words, hint in self.hints.items():
-            if words in message:
-                message = f"{message}; {hint}"
-        self.exit(2, f"{self.prog}: {message}\n")
+        hints = [hint for words, hint in self.hints.items() if words in message]
+        if not hints and ";" not in message:
+            hints = [f"see: {self.prog} --help"]
+        self.exit(2, f"{self.prog}: {'; '.join([message, *hints])}\n")
 
 
 class _Overview(_Parser):

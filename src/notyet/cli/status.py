@@ -12,7 +12,7 @@ from notyet.cli.person import refuse
 from notyet.cli.signals import ended_in_order
 from notyet.cli.stop_options import add_event_options, described_stop, read_stop
 from notyet.cli.streams import json_line
-from notyet.cli.terminal import Style, outcome_cell, table, waiting, width
+from notyet.cli.terminal import Style, folded, outcome_cell, table, waiting, width
 from notyet.cli.times import age, when
 from notyet.core.remote import remote_from
 from notyet.core.text import visible
@@ -45,11 +45,12 @@ EXAMPLES = (
     ("notyet status --json", "everything for programs"),
 )
 _ABOUT_STOP = ("as_host", "event", "agent_type", "agent_id", "agent_name", "payload", "workspace")
-_ANSWERS = {"yes": "green", "perhaps": "yellow", "no": "red"}
+_ANSWERS = {"yes": "green", "partly": "yellow", "perhaps": "yellow", "no": "red"}
 _LEVELS = {"fault": "red", "warning": "yellow", "note": "dim"}
 _INDENT = "  "
 _LONGEST = 1_000  # characters of a reason
 _LABEL = 10  # columns of the word at the start of a line
+_TEXT = len(_INDENT) + _LABEL + 2  # columns before what follows it
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -146,11 +147,11 @@ class _Screen:
     def _answer(self, answer: Answer) -> None:
         _, _, says = answer.says.partition(": ")
         state = self._paint(answer.state.upper(), "bold", _ANSWERS[answer.state])
-        print(f"{state}  {visible(says)}")
+        print(f"{state}  {folded(visible(says), len(answer.state) + 2)}")
         for words in answer.but:
-            print(f"{_INDENT}{self._paint('but', 'yellow')} {visible(words)}")
+            print(f"{_INDENT}{self._paint('but', 'yellow')} {folded(visible(words), 6)}")
         if answer.fix:
-            print(f"{_INDENT}{self._paint('fix:', 'dim')} {visible(answer.fix)}")
+            print(f"{_INDENT}{self._paint('fix:', 'dim')} {folded(visible(answer.fix), 7)}")
 
     def _recent(self, found: StatusReport) -> None:
         now = time.time()
@@ -200,21 +201,21 @@ class _Screen:
             self._fact("registered", f"{', '.join(events)} in {visible(place)}")
         probe = status.probe
         if probe is not None and not probe.problem:
-            took = self._paint(f"({probe.seconds:.2f} s)", "dim")
+            took = f"({probe.seconds:.2f} s)"
             self._fact("answer" if probe.asked else "reply", f"{visible(probe.says)} {took}")
         for found in status.faults:
             self._fault(found)
 
     def _fault(self, found: Fault) -> None:
         label = self._paint(f"{found.level:<{_LABEL}}", _LEVELS[found.level])
-        code = self._paint(f"[{found.code}]", "dim")
-        print(f"{_INDENT}{label}  {visible(found.what)} {code}")
+        print(f"{_INDENT}{label}  {folded(f'{visible(found.what)} [{found.code}]', _TEXT)}")
         for word, text in (("at", found.where), ("fix", found.fix)):
             if text:
-                print(f"{_INDENT}{'':<{_LABEL}}  {self._paint(f'{word}:', 'dim')} {visible(text)}")
+                shown = folded(visible(text), _TEXT + len(word) + 2)
+                print(f"{'':<{_TEXT}}{self._paint(f'{word}:', 'dim')} {shown}")
 
     def _fact(self, label: str, text: str) -> None:
-        print(f"{_INDENT}{self._paint(f'{label:<{_LABEL}}', 'dim')}  {text}")
+        print(f"{_INDENT}{self._paint(f'{label:<{_LABEL}}', 'dim')}  {folded(text, _TEXT)}")
 
 
 def _gate_table(

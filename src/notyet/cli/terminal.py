@@ -5,12 +5,15 @@ Colour: only on a terminal, never with NO_COLOR or TERM=dumb, always with FORCE_
 
 from __future__ import annotations
 
+import io
 import os
 import queue
+import shlex
+import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 from rich.cells import cell_len, chop_cells
@@ -18,7 +21,7 @@ from rich.cells import cell_len, chop_cells
 from notyet.core.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Self, TextIO
 
     from rich.console import Console, Group
@@ -46,6 +49,8 @@ _GAP = "  "
 NAME_WIDTH = 10  # columns of a name on a page about one thing
 _MAX_NAME = 40  # columns of a cell that is not the last one of its row
 _MIN_LAST = 16  # columns that the last cell gets even on a narrow terminal
+_MIN_NAME = 8  # columns that the others get
+_PAGER = "less -FRX"  # as git starts it
 
 
 class Style:
@@ -156,7 +161,12 @@ def table(
     names = [[shorten_middle(_text(cell), _MAX_NAME) for cell in row[:last]] for row in rows]
     widths = [max(cell_len(row[at]) for row in (list(head), *names)) for at in range(last)]
     widths = [max(pair) for pair in zip(widths, [*least, *([0] * last)], strict=False)]
-    room = max(_MIN_LAST, (columns or width(style.stream)) - sum(widths) - len(_GAP) * last)
+    space = (columns or width(style.stream)) - len(_GAP) * last
+    while sum(widths) + _MIN_LAST > space and max(widths, default=0) > _MIN_NAME:
+        widths[widths.index(max(widths))] -= 1
+    heads = [*(cut(name, wide) for name, wide in zip(head, widths, strict=False)), *head[last:]]
+    names = [[*map(shorten_middle, row, widths)] for row in names]
+    room = max(_MIN_LAST, space - sum(widths))
 
     def line(cells: Sequence[str], colours: Sequence[str]) -> str:
         shown = []
@@ -166,7 +176,7 @@ def table(
             shown.append(blank + painted if head[at] in right else painted + blank)
         return _GAP.join(shown).rstrip()
 
-    lines = [line(head, ["bold"] * len(head))]
+    lines = [line(heads, ["bold"] * len(head))]
     for row, cells in zip(rows, names, strict=True):
         colours = [_colour(cell) for cell in row]
         if not wrap:
@@ -186,6 +196,53 @@ def wrapped(text: str, columns: int) -> list[str]:
     return [part.plain.rstrip() for part in flat.wrap(console(), columns)]
 
 
+def folded(text: str, indent: int) -> str:
+    """Return a text that begins after `indent` columns of standard output.
+
+    On a terminal it is wrapped, and goes on below its beginning.
+    """
+    room = width() - indent
+    if not is_terminal(sys.stdout) or cell_len(text) <= room or room < _MIN_LAST:
+        return text
+    return ("\n" + " " * indent).join(wrapped(text, room))
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """Show what a block prints page by page, where a terminal has fewer rows than that.
+
+    The variable PAGER names another program; empty, it prints all at once.
+    """
+    terminal = sys.stdout
+    pager = shlex.split(os.environ.get("PAGER", _PAGER))
+    if not is_terminal(terminal) or not pager:
+        yield
+        return
+    with redirect_stdout(_OfTerminal(terminal)) as printed:
+        yield
+    text = printed.getvalue()
+    if text.count("\n") >= _size(terminal)[1]:
+        with suppress(OSError):  # there is no such program
+            content = text.encode("utf-8", "replace")
+            subprocess.run(pager, input=content, check=False)  # noqa: S603  # the user's own
+            return
+    terminal.write(text)
+
+
+class _OfTerminal(io.StringIO):
+    """What is printed for a terminal, with its colours and its width."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._terminal.fileno()
+
+
 def _text(cell: Cell) -> str:
     return cell if isinstance(cell, str) else cell[0]
 
@@ -202,9 +259,10 @@ class Page:
         self.paint = self.style.paint
 
     def fact(self, name: str, value: str, colour: str = "") -> None:
-        """Print one line."""
+        """Print one line, or more on a narrow terminal."""
         name = self.paint(f"{name:<{NAME_WIDTH}}", "bold")
-        print(f"{name}{self.paint(value, colour)}".rstrip())
+        shown = value if "\x1b" in value else folded(value, NAME_WIDTH)
+        print(f"{name}{self.paint(shown, colour)}".rstrip())
 
     def text(self, name: str, text: str) -> None:
         """Print a text of many lines."""

@@ -403,7 +403,8 @@ def read_settings(text: str, file: SettingsFile) -> Document:
     except BadSyntax as error:
         raise CannotInstall(mistake_of(file, error)) from None
     if not isinstance(document.value, dict):
-        message = f"expected a table, not {type(document.value).__name__}"
+        kind = "null" if document.value is None else type(document.value).__name__
+        message = f"expected a table, not {kind}"
         raise file.refusal(message, (1, 1))
     return document
 

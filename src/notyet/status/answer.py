@@ -1,4 +1,4 @@
-"""The answer of `notyet status`: are agents checked here? Yes, perhaps or no, and why."""
+"""The answer of `notyet status`: are agents checked here? Yes, partly, perhaps or no, and why."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from notyet.core.limits import Limits
 from notyet.core.message import UNCHECKED
 from notyet.core.text import listed, visible
 from notyet.hosts import host_named
+from notyet.status.fault import is_bad
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +30,7 @@ _NO_HOST = "install Claude Code or Codex, or run an agent that is checked with: 
 class Answer:
     """Whether agents are checked, in a sentence; how to fix a no, and what limits a yes."""
 
-    state: str = "no"  # "yes", "perhaps" or "no"
+    state: str = "no"  # "yes", "partly" (a yes beside a fault), "perhaps" or "no"
     says: str
     fix: str = ""
     but: tuple[str, ...] = ()
@@ -58,9 +59,7 @@ def answer_of(own: Sequence[Fault], hosts: Sequence[HostStatus], setup: Setup) -
     if stopped:
         return Answer(says=f"no: {_sentence(stopped[0])}", fix=stopped[0].fix)
     if not wired:
-        here = [status.host for status in hosts if status.is_here]
-        fix = f"run: notyet install {here[0]}" if here else _NO_HOST
-        return Answer(says="no: no host calls notyet here", fix=fix)
+        return _no_host([status for status in hosts if status.is_here])
     mains = [coverage(status, "agent") for status in wired]
     others = [coverage(status, "subagent") for status in wired]
     # Main agents decide, unless only subagents have a gate that can block.
@@ -72,7 +71,23 @@ def answer_of(own: Sequence[Fault], hosts: Sequence[HostStatus], setup: Setup) -
         *_exceptions(first, second, found),
         *(_sentence(one) for one in own if one.level == "fault"),
     ]
-    return replace(found, but=tuple(words for words in but if words not in found.says))
+    found = replace(found, but=tuple(words for words in but if words not in found.says))
+    faults = [*own, *(one for status in hosts for one in status.faults)]
+    if found.state != "yes" or not is_bad(faults):
+        return found
+    fix = next(one.fix for one in faults if one.level == "fault")
+    return replace(found, state="partly", says=found.says.replace("yes", "partly", 1), fix=fix)
+
+
+def _no_host(here: Sequence[HostStatus]) -> Answer:
+    """Answer where no host calls notyet; `install` cannot change a settings file that is broken."""
+    if not here:
+        return Answer(says="no: no host calls notyet here", fix=_NO_HOST)
+    install = f"run: notyet install {here[0].host}"
+    for one in here[0].faults:
+        if one.code == "file-invalid":
+            return Answer(says=f"no: {one.what}", fix=f"{one.fix} at {one.where}, then {install}")
+    return Answer(says="no: no host calls notyet here", fix=install)
 
 
 def coverage(status: HostStatus, scope: Scope) -> Coverage:
@@ -89,6 +104,7 @@ def coverage(status: HostStatus, scope: Scope) -> Coverage:
     for one in status.faults:
         if one.level == "fault" and (not one.events or event in one.events):
             return replace(found, why=_sentence(one), fix=one.fix)
+    unsure = next((one for one in status.faults if one.code == "folder-not-accepted"), None)
     if event not in status.reached:
         why = f"{status.title} does not call notyet at {event}."
         return replace(found, why=why, fix=f"run: notyet install {status.host}")
@@ -101,6 +117,8 @@ def coverage(status: HostStatus, scope: Scope) -> Coverage:
         return replace(found, why=why, fix=fix)
     if status.reached[event]:
         return replace(found, state="perhaps", why=status.reached[event])
+    if unsure is not None:
+        return replace(found, state="perhaps", why=unsure.what, fix=unsure.fix)
     return _by_place(found)
 
 

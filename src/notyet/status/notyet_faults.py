@@ -39,6 +39,7 @@ _OFF_VARIABLES = {
     PROBE: "it marks stops that `notyet status` makes up",
 }
 _PATIENCE = 2.0  # seconds for the ledger
+_ROOM = 64 * 1024  # bytes that a stop needs on the disk
 _NO_GATES = "none of its gates is in force"
 
 
@@ -180,15 +181,14 @@ def ledger_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
 
 
 def _try_ledger(path: str) -> None:
-    """Open the ledger as a stop would, and write nothing. Raises LedgerError and OSError."""
-    if not os.path.lexists(path):
-        folder = os.path.dirname(path)
-        while folder and not os.path.lexists(folder):
-            folder = os.path.dirname(folder)
-        with tempfile.TemporaryFile(dir=folder):
-            return
-    if os.path.isfile(path) and not os.path.getsize(path):  # a stop is creating it
-        return
+    """Open the ledger as a stop would, and leave it as it is. Raises LedgerError and OSError."""
+    folder = os.path.dirname(path)
+    while folder and not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    with tempfile.TemporaryFile(dir=folder) as file:  # SQLite finds out only when it commits
+        file.write(bytes(_ROOM))
+    if not os.path.lexists(path) or (os.path.isfile(path) and not os.path.getsize(path)):
+        return  # a stop will create it, or is creating it
     ledger = Ledger(path, patience=_PATIENCE, repair=False)
     try:
         ledger.connection.write(lambda _db: None)

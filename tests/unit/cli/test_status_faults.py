@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "status.md"
 BOTH = ("claude", "codex")
 CLAUDE, CODEX = BOTH[:1], BOTH[1:]
 # No faults, but agents are not certainly checked.
-NOT_A_YES = ("not-probed", "no-gates")
+NOT_A_YES = ("not-probed", "no-gates", "folder-not-accepted")
 REVIEW = f'{GATES}[gates.review]\nrun = "true"\nfor = "*"\n'
 SLOW = "".join(f'[gates.g{n}]\nrun = "true"\ntimeout = "10m"\npriority = {n}\n' for n in range(4))
 

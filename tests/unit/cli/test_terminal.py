@@ -6,8 +6,10 @@ import os
 import pty
 import re
 import struct
+import sys
 import termios
 import threading
+from contextlib import suppress
 
 import pytest
 from rich.cells import cell_len
@@ -16,6 +18,7 @@ from notyet.cli.terminal import (
     Progress,
     Style,
     cut,
+    folded,
     one_line,
     outcome_cell,
     shorten_middle,
@@ -72,6 +75,13 @@ def test_the_last_column_is_cut_to_the_terminal_and_never_to_nothing():
     row = [("1", "w" * 200)]
     assert len(table(("ID", "WHY"), row, PLAIN, columns=60)[1]) == 60
     assert table(("ID", "WHY"), row, PLAIN, columns=1)[1] == "1   " + "w" * 12 + " ..."
+
+
+def test_a_narrow_terminal_shortens_the_widest_columns_first():
+    row = [("a-long-name-of-a-gate", "passed", "because of it")]
+    lines = table(("GATE", "RESULT", "WHY"), row, PLAIN, columns=45)
+    assert lines[1] == "a-long-n...f-a-gate  passed  because of it"
+    assert max(map(len, table(("GATE", "RESULT", "WHY"), row, PLAIN, columns=40))) <= 40
 
 
 def test_the_last_column_can_be_wrapped():
@@ -187,3 +197,39 @@ def test_nothing_is_painted_where_it_could_not_be_wiped(tmp_path, monkeypatch, t
     with waiting("removing ..."), Progress() as progress:
         progress.begin("lint")
     assert stream.getvalue() == ""
+
+
+def shown(columns, code, **environ):
+    """Run code on a terminal of so many columns and 10 rows; return what it shows."""
+    pid, terminal = pty.fork()
+    if not pid:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 10, columns, 0, 0))
+        program = f"from notyet.cli.terminal import *\n{code}"
+        os.execve(sys.executable, [sys.executable, "-c", program], {**os.environ, **environ})  # noqa: S606  # no shell is wanted
+    said = b""
+    with suppress(OSError):  # the other end is closed
+        while part := os.read(terminal, 4096):
+            said += part
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    return said.decode().replace("\r", "")
+
+
+def test_a_long_text_goes_on_below_its_beginning_on_a_terminal():
+    said = shown(30, "print('fix:', folded('word ' * 8, 5))")
+    assert said == "fix: word word word word word\n     word word word\n"
+    assert folded("word " * 80, 5) == "word " * 80
+
+
+@pytest.mark.parametrize(
+    ("lines", "pager", "said"),
+    [
+        (20, "sed -n '$='", "20\n"),
+        (5, "sed -n '$='", "x\n" * 5),
+        (20, "", "x\n" * 20),
+        (20, "no-such-pager", "x\n" * 20),
+    ],
+)
+def test_more_than_a_terminal_has_rows_goes_to_the_pager(lines, pager, said):
+    code = f"with paged(): print(*['x'] * {lines}, sep=chr(10))"
+    assert shown(30, code, PAGER=pager) == said

@@ -100,6 +100,7 @@ def test_an_edit_that_would_not_mean_what_it_should_is_refused():
     [
         (CLAUDE, JSON, '{\n  // mine\n  "a": 1\n}', "/u/s.json:2:3: "),
         (CLAUDE, JSON, "[1]", "/u/s.json:1:1: expected a table, not list"),
+        (CLAUDE, JSON, "null", "/u/s.json:1:1: expected a table, not null"),
         (CLAUDE, JSON, '{"hooks": {"Stop": 5}}', "/u/s.json:1:12: `hooks.Stop` is not a list"),
         (CODEX, TOML, "hooks = 5\n", "/u/c.toml:1:1: `hooks` is not a table"),
         (

@@ -7,7 +7,7 @@ from notyet.core.gate import Command, Gate, Match
 from notyet.core.message import UNCHECKED
 from notyet.install.settings import Registration, SettingsFile
 from notyet.status.answer import answer_of
-from notyet.status.fault import Fault, fault
+from notyet.status.fault import CODES, Fault, fault
 from notyet.status.probe import Probe
 from notyet.status.report import HostStatus
 
@@ -19,6 +19,7 @@ UNTRUSTED = fault("config-untrusted", "It is not trusted.", where="/p/notyet.tom
 UNAPPROVED = fault("hook-untrusted", "It is not approved.", host="codex", fix="approve it")
 UNTRIED = "its command was not tried, because it also runs other commands"
 CHECKED = "yes: stops of Claude Code are checked by"
+PARTLY = CHECKED.replace("yes", "partly")
 CODERS = "yes: stops of coder subagents of Claude Code are checked by 1 gate"
 UNKNOWN = dict.fromkeys(EVENTS, UNTRIED)
 NO_SUBAGENT = Match(events=("agent", "subagent"), never=("*",))
@@ -124,11 +125,11 @@ def asked(says):
             [f"{CHECKED} 1 gate", "perhaps not subagents of Claude Code: a matcher"],
         ),
         # Faults, and whose stops they concern.
-        ([host(gates=[gate()], faults=[of_event("SubagentStop")])], [f"{CHECKED} 1 gate"]),
+        ([host(gates=[gate()], faults=[of_event("SubagentStop")])], [f"{PARTLY} 1 gate"]),
         (
             [host(gates=[gate(), REVIEW], faults=[of_event("SubagentStop")])],
             [
-                f"{CHECKED} 1 gate",
+                f"{PARTLY} 1 gate",
                 "not subagents of Claude Code: Claude Code does not call notyet at SubagentStop.",
             ],
         ),
@@ -141,16 +142,33 @@ def asked(says):
         ),
         (
             [host(gates=[gate()]), host(*CODEX, gates=[gate()], faults=[UNAPPROVED])],
-            [f"{CHECKED} 1 gate", "not Codex: It is not approved."],
+            [f"{PARTLY} 1 gate", "not Codex: It is not approved."],
         ),
         ([host(*CODEX, gates=[gate()], faults=[UNAPPROVED])], ["no: It is not approved."]),
+        (
+            [host(gates=[gate()], faults=[fault("folder-not-accepted", "Unknown.", fix="do")])],
+            ["perhaps: 1 gate is for stops of Claude Code, but Unknown."],
+        ),
     ],
 )  # fmt: skip
 def test_the_answer_says_only_what_is_known(statuses, says):
     found = answer_of([], statuses, Setup())
     assert [found.says, *found.but] == says
     assert found.says.startswith(f"{found.state}: ")
-    assert bool(found.fix) == (found.state == "no" or "connected" in found.says)
+    has_fix = found.state in {"no", "partly"} or "connected" in found.says or "Unk" in found.says
+    assert bool(found.fix) == has_fix
+
+
+@pytest.mark.parametrize("code", [code for code, level in CODES.items() if level == "fault"])
+@pytest.mark.parametrize("whose", ["notyet", "host"])
+def test_no_fault_leaves_a_yes(code, whose):
+    wrong = fault(code, "It is wrong.", fix="do something")
+    in_force = Setup(gates=(gate(),))
+    assert answer_of([], [host(gates=[gate()])], in_force).state == "yes"
+    own, of_host = ([wrong], []) if whose == "notyet" else ([], [wrong])
+    said = answer_of(own, [host(gates=[gate()], faults=of_host)], in_force)
+    assert said.state in {"partly", "no"}
+    assert said.fix == "do something"
 
 
 def test_faults_of_our_own_side():
@@ -159,7 +177,7 @@ def test_faults_of_our_own_side():
     said = answer_of([UNTRUSTED, off], [host(gates=[gate()])], in_force)
     assert (said.state, said.says, said.fix) == ("no", "no: notyet is off.", "run: notyet on")
     said = answer_of([UNTRUSTED], [host(gates=[gate()])], in_force)
-    assert (said.state, said.but) == ("yes", ("/p/notyet.toml: It is not trusted.",))
+    assert (said.state, said.but) == ("partly", ("/p/notyet.toml: It is not trusted.",))
     said = answer_of([UNTRUSTED], [host()], Setup())
     assert said.says == "no: /p/notyet.toml: It is not trusted."
     assert answer_of([], [host(gates=[NEVER])], in_force).says == "no: no gate is for Claude Code"
@@ -171,3 +189,8 @@ def test_without_a_host_that_calls_there_is_no_check():
     said = answer_of([], [absent, codex], Setup(gates=(gate(),)))
     assert (said.says, said.fix) == ("no: no host calls notyet here", "run: notyet install codex")
     assert "notyet with" in answer_of([], [absent], Setup(gates=(gate(),))).fix
+    broken = fault("file-invalid", "Codex cannot read this file.", where="/c:2:3", fix="correct it")
+    codex = HostStatus(host="codex", title="Codex", is_here=True, faults=(broken,))
+    said = answer_of([], [absent, codex], Setup(gates=(gate(),)))
+    assert said.says == "no: Codex cannot read this file."
+    assert said.fix == "correct it at /c:2:3, then run: notyet install codex"

@@ -1,6 +1,8 @@
 """What `notyet status` finds on our own side, beyond what is planted in a whole machine."""
 
 import os
+import resource
+import signal
 import sqlite3
 from contextlib import closing
 
@@ -44,6 +46,17 @@ def test_a_folder_in_the_ledger_s_place_is_a_fault(project):
     (one,) = found(project)
     assert one.code == "ledger-unusable"
     assert "directory" in one.what
+
+
+def test_a_disk_that_is_full_is_a_fault(project):
+    run_hook(payload("claude", project))
+    child = os.fork()
+    if not child:  # a file that may not grow is as good as a full disk
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+        codes = [(one.code, one.level) for one in found(project)]
+        os._exit(codes != [("ledger-unusable", "fault")])
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_file_trusted_with_another_notyet_is_untrusted(tmp_path):

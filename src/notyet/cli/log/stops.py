@@ -14,6 +14,8 @@ from notyet.cli.terminal import (
     Style,
     one_line,
     outcome_cell,
+    paged,
+    shorten_middle,
     table,
 )
 from notyet.cli.times import age, exactly, when
@@ -81,7 +83,7 @@ def _row(past: PastStop) -> tuple[Cell, ...]:
 
 def _brief(report: Report) -> str:
     """Return the result of one gate, in a few words."""
-    gate = one_line(report.gate, 30)
+    gate = shorten_middle(report.gate, 30)
     if report.status in _NOT_RUN:
         return f"{gate} {_NOT_RUN[report.status]}"
     kind = f" {report.answer.kind}" if isinstance(report.answer, Problem) else ""
@@ -157,14 +159,15 @@ def show_stop(ledger: Ledger, number: int, *, as_json: bool) -> int:
             known_report["output"], known_report["log_pruned"] = _whole_output(report)
         print(json_line(known))
         return 0
-    page = _Page(past)
-    page.head()
-    page.event()
-    page.turn(near)
-    page.gates()
-    page.text("prompt", past.prompt)
-    for report in past.reports:
-        page.output(report)
+    with paged():
+        page = _Page(past)
+        page.head()
+        page.event()
+        page.turn(near)
+        page.gates()
+        page.text("prompt", past.prompt)
+        for report in past.reports:
+            page.output(report)
     return 0
 
 
@@ -256,7 +259,7 @@ class _Page(Page):
             for report in self._past.reports
         ]
         head = (f"{'gates':<{NAME_WIDTH - 2}}", "gate", "result", "time", "how")
-        for line in table(head, rows, self.style):
+        for line in table(head, rows, self.style, wrap=self.style.stream.isatty()):
             print(line)
 
     def output(self, report: Report) -> None:
