@@ -182,6 +182,8 @@ class _NotyetToml:
             return None
         workspace = self._home or named or self._workspace
         full = GATE.filled(entry)
+        if "python" in entry and "when" not in entry and not full["paths"]:
+            full["when"] = "always"  # it is about what an agent says
         options = {key: full[key] for key in ("pass_codes", "hint")}
         return Gate(
             name=name,
@@ -191,7 +193,7 @@ class _NotyetToml:
             timeout=float(full["timeout"]),
             if_broken=full["if_broken"],
             observe=full["observe"],
-            when=_when(entry) or full["when"],
+            when=full["when"],
             paths=tuple(full["paths"]),
             source=self._source("gates", name),
         )
@@ -229,15 +231,6 @@ class _NotyetToml:
 
     def _source(self, *path: str) -> Source:
         return Source(self._file, self._examined.line(path))
-
-
-def _when(entry: dict[str, Any]) -> str:
-    """Return when a gate runs; empty for the usual default.
-
-    A function is about what an agent says, unless it names the files that it depends on.
-    """
-    is_about_words = "python" in entry and not entry.get("paths")
-    return entry.get("when", "always" if is_about_words else "")
 
 
 def _match(full: dict[str, Any]) -> Match:

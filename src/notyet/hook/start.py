@@ -1,30 +1,43 @@
-"""How the hook answers the start of an agent: it remembers the files, and names the gates."""
+"""How the hook answers the start of an agent: it remembers the files, and names the gates.
+
+The user reads in one line what would keep the agent from being checked: at the start, not only
+when the agent stops.
+"""
 
 from __future__ import annotations
 
+from notyet import light
+from notyet.config.find import above, root_of, text_of
 from notyet.core.message import briefing_for
 from notyet.core.record import replace
+from notyet.core.text import clean, visible
 from notyet.engine.unchanged import remember_start
 from notyet.errors import LedgerError
 from notyet.git.repository import repository_of
 from notyet.hosts import host_named
 from notyet.ledger.ledger import Ledger
+from notyet.light import home_folder, loads
 from notyet.run.drive import drive_sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from notyet.config.load import Setup
     from notyet.core.event import StartEvent
+    from notyet.core.gate import Gate
     from notyet.hook.hook import Hook
-    from notyet.hosts.host import Reply
+    from notyet.hosts.host import Host, Reply
 
 _LOOK = 5.0  # seconds to look at files
+_SEPARATORS = ".[]{}\"'=,"  # of words in a TOML file
 
 
 def answer_start(hook: Hook, event: StartEvent) -> Reply:
     """Answer the start of an agent."""
-    if hook.switched_off(event.cwd):
-        return hook.allow_reply()
+    off = hook.switched_off(event.cwd)
+    if off:
+        return _reply(hook, event, [off])
     setup = hook.load(event, 0.0)
     if any(gate.when == "changed" for gate in setup.gates):
         try:
@@ -33,10 +46,23 @@ def answer_start(hook: Hook, event: StartEvent) -> Reply:
             hook.warnings.append(f"{error} (the files at the start were not recorded)")
     if setup.start_tell and setup.workspace:  # the gates may be in files on that machine
         setup = hook.load(event, _LOOK)
-    if not setup.start_tell:
+    words = briefing_for(event, setup.gates) if setup.start_tell else ""
+    news = [*setup.distrust, *setup.warnings]
+    if setup.gates:
+        host = host_named(hook.host)
+        folder = hook.environ.get(host.project_variable) or event.cwd
+        news += _unregistered(host, folder, hook.environ, setup.gates)
+    return _reply(hook, event, news, words)
+
+
+def _reply(hook: Hook, event: StartEvent, news: Sequence[str], words: str = "") -> Reply:
+    """Return the reply with words for the agent, and news for the user of a session that begins."""
+    if event.scope == "subagent" or event.source == "compact":
+        news = ()
+    note = clean(" | ".join(f"notyet: {line}" for line in news))
+    if not words and not note:
         return hook.allow_reply()
-    words = briefing_for(event, setup.gates)
-    return host_named(hook.host).write_context(words, event) if words else hook.allow_reply()
+    return host_named(hook.host).write_context(words, event, note)
 
 
 def _remember_files(event: StartEvent, setup: Setup, patience: float) -> None:
@@ -50,3 +76,82 @@ def _remember_files(event: StartEvent, setup: Setup, patience: float) -> None:
         drive_sync(remember_start(event, setup.gates, ledger, patience))
     finally:
         ledger.close()
+
+
+# Whether the host still calls us at a stop.
+
+
+def _unregistered(
+    host: Host, folder: str, environ: Mapping[str, str], gates: Sequence[Gate]
+) -> list[str]:
+    """Return what to tell the user if settings call us at starts, and no longer at stops.
+
+    Nothing is said where no file calls us at starts: then a plugin or an option does.
+    """
+    called: dict[str, str] = {}  # event: the first file that calls us at it
+    for path in _settings_files(host, folder, environ):
+        for event in _events_in(path, host):
+            called.setdefault(event, path)
+    start = called.get(host.start_name("agent"), "")
+    needed = {scope for gate in gates for scope in gate.match.events}
+    missing = [name for name, of in host.stops.items() if of in needed and name not in called]
+    if not start or not missing:
+        return []
+    whom = "agents" if host.event_name("agent") in missing else "subagents"
+    what = f"{' and '.join(missing)} is not registered in {visible(start)}: {whom} are not checked"
+    return [f"{what}; run: notyet install {host.name}"]
+
+
+def _settings_files(host: Host, folder: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield the files in which a host may have hooks, and some that it does not read.
+
+    `install.settings` knows them exactly, and takes ten times as long to load.
+    """
+    places = []
+    for scope, path in host.settings.items():
+        inner, name = light.split(path)
+        if scope == "user":
+            users = environ.get(host.home_variable) or light.join(home_folder(environ), inner)
+            places.append((users, name))
+            continue
+        here = light.real_folder(folder)
+        root = root_of(here)
+        around = [one for one in above(here) if len(one) >= len(root)]
+        places += [(light.join(one, inner), name) for one in around]
+    for managed in (host.managed, light.join(host.managed, "managed-settings.d")):
+        if host.managed and light.isdir(managed):
+            places += [(managed, name) for name in sorted(light.listdir(managed))]
+    for place, name in dict.fromkeys(places):
+        yield light.join(place, name)
+        if name == "hooks.json":
+            yield light.join(place, "config.toml")
+
+
+def _events_in(path: str, host: Host) -> list[str]:
+    """Return the events at which a settings file calls our hook, as far as it can be read."""
+    try:
+        text = text_of(path)
+        if "notyet" not in text:
+            return []
+        events = [*host.stops, *host.starts]
+        if path.endswith(".toml"):
+            for separator in _SEPARATORS:
+                text = text.replace(separator, " ")
+            words = set(text.split())
+            return [event for event in events if event in words]
+        hooks = loads(text)["hooks"]
+        return [event for event in events if any(map(_is_ours, _handlers(hooks, event)))]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+
+
+def _handlers(hooks: Mapping[str, list[Mapping[str, list[object]]]], event: str) -> list[object]:
+    return [handler for group in hooks.get(event, ()) for handler in group.get("hooks", ())]
+
+
+def _is_ours(handler: object) -> bool:
+    """Return True if an entry is our hook, and the host waits for it."""
+    if not isinstance(handler, dict) or handler.get("async") or handler.get("if"):
+        return False
+    line = " ".join(map(str, [handler.get("command", ""), *handler.get("args", ())]))
+    return handler.get("type") == "command" and "notyet" in line and " hook" in line

@@ -112,6 +112,7 @@ class Host(Record, kw_only=True):
     # Its files and its programs.
     settings: Mapping[str, str] = {}  # scope: the file that `notyet install` writes to
     home_variable: str = ""  # names the user's folder of the host
+    managed: str = ""  # the folder of the settings of this machine's administrator
     timeout: float = 600.0  # seconds that it waits for a hook that does not say (E6, E9)
     timeout_unit: float = 1.0  # seconds that a `timeout` in its settings counts in
     hook_files: HookFiles = HookFiles()
@@ -184,11 +185,14 @@ class Host(Record, kw_only=True):
 
         return wire.write_reply(self, verdict, note, event, settings)
 
-    def write_context(self, text: str, event: StartEvent) -> Reply:
-        """Return the answer that puts a text before a starting agent's first request (F13)."""
+    def write_context(self, text: str, event: StartEvent, note: str = "") -> Reply:
+        """Return the answer that puts a text before a starting agent's first request (F13).
+
+        `note` is for the user. Either may be empty.
+        """
         from notyet.hosts import wire
 
-        return wire.write_context(self, text, event)
+        return wire.write_context(self, text, event, note)
 
 
 class ClaudeLike(Host, kw_only=True):

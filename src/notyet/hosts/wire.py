@@ -144,11 +144,15 @@ def _by_exit_code(host: Host, verdict: Allow | Block | Halt, note: str) -> Reply
     return Reply(stderr=f"{bounded(words, host.longest_reason)}\n" if words else "")
 
 
-def write_context(host: Host, text: str, event: StartEvent) -> Reply:
-    """Put a text before a starting agent's first request; nothing where a host cannot."""
-    if not host.context:
-        return Reply(stdout=host.silence)
-    return Reply(stdout=dumps(added_context(host, text, host.start_name(event.scope))))
+def write_context(host: Host, text: str, event: StartEvent, note: str = "") -> Reply:
+    """Put a text before a starting agent's first request, where a host can, and a note to users."""
+    reply: dict[str, Any] = {}
+    if text and host.context:
+        reply = added_context(host, text, host.start_name(event.scope))
+    if note and host.note:
+        reply[host.note] = presentable(note)
+        note = ""
+    return Reply(stdout=dumps(reply) if reply else host.silence, stderr=presentable(note))
 
 
 def added_context(host: Host, text: str, event_name: str) -> dict[str, Any]:

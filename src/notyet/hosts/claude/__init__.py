@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from notyet.hosts.host import ClaudeLike, CommandLine, HookFiles
 
 TYPE_CHECKING = False
@@ -69,6 +71,9 @@ HOST = Claude(
         "local": ".claude/settings.local.json",
     },
     home_variable="CLAUDE_CONFIG_DIR",
+    managed="/Library/Application Support/ClaudeCode"
+    if sys.platform == "darwin"
+    else "/etc/claude-code",
     hook_files=HookFiles(
         groups=(
             (("user", ".claude/settings.json", "claude"),),

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from notyet.config.find import root_of
 from notyet.git.repository import main_worktree
+from notyet.hosts.claude import HOST
 from notyet.install import settings
 from notyet.install.settings import SettingsFile, distinct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MANAGED = (
-    "/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code"
-)
+MANAGED = HOST.managed
 
 
 class Settings(settings.Settings):

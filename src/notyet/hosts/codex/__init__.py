@@ -59,6 +59,7 @@ HOST = Codex(
     measured_in="utf-8",
     settings={"user": ".codex/hooks.json", "project": ".codex/hooks.json"},
     home_variable="CODEX_HOME",
+    managed="/etc/codex",
     hook_files=HookFiles(
         groups=(
             (("user", ".codex/hooks.json", "codex"),),

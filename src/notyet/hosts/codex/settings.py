@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from notyet.config.document import name_of
 from notyet.config.find import above, root_of
 from notyet.git.repository import in_main_worktree
-from notyet.hosts.codex import trust
+from notyet.hosts.codex import HOST, trust
 from notyet.install import settings
 from notyet.install.change import change_of
 from notyet.install.settings import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from notyet.install.change import Change
     from notyet.install.settings import Registration, SettingsLevel
 
-MANAGED = "/etc/codex"
+MANAGED = HOST.managed
 _KEYS = ("description", "hooks")  # all that may stand in a `hooks.json`
 _TYPES = ("command", "mcp_tool", "prompt", "agent")
 

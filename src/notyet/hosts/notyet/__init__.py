@@ -49,10 +49,11 @@ class OwnFormat(Host, kw_only=True):
             reply["systemMessage"] = note
         return Reply(stdout=dumps(reply))
 
-    def write_context(self, text: str, event: StartEvent) -> Reply:
+    def write_context(self, text: str, event: StartEvent, note: str = "") -> Reply:
         """Put a text before a starting agent's first request."""
         del event
-        return Reply(stdout=dumps({"additionalContext": text}))
+        reply = {"additionalContext": text, "systemMessage": note}
+        return Reply(stdout=dumps({name: words for name, words in reply.items() if words}))
 
 
 HOST = OwnFormat(
