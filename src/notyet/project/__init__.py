@@ -1,6 +1,6 @@
 """What `notyet init` proposes: the checks that a project has, detected from its files alone.
 
-One function for each ecosystem, from a folder to proposals. Nothing is run.
+Python and Node have modules of their own, the others rows of a table. Nothing is run.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from notyet.core.text import visible
-from notyet.project import node, python, rust_go, targets
-from notyet.project.folder import Folder, at
+from notyet.project import ecosystems, node, python, targets
+from notyet.project.folder import Folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from notyet.config.document import Mistake
     from notyet.project.folder import Proposal
 
-ECOSYSTEMS = (python.proposals, node.proposals, rust_go.rust, rust_go.go, python.pre_commit)
 # Only for names that no ecosystem has: targets mostly run the same tools.
 FALLBACKS = (targets.proposals, python.unittests)
 # Folders that hold no part of a project, or parts that are not its own.
 _LEFT_OUT = frozenset((
-    "bench", "build", "coverage", "dist", "doc", "docs", "env", "example", "examples", "fixtures",
-    "node_modules", "site-packages", "target", "test", "testdata", "tests", "third_party",
-    "vendor", "venv",
+    "bench", "benchmark", "benchmarks", "build", "coverage", "debian", "demo", "deps", "dist",
+    "doc", "docs", "downstream", "env", "example", "examples", "fixtures", "node_modules",
+    "playground", "scripts", "site", "site-packages", "target", "templates", "test", "testdata",
+    "testing", "tests", "third_party", "vendor", "venv", "website",
 ))  # fmt: skip
 _MAX_FOLDERS = 50
 # Tools that look into all folders by themselves; scripts, targets and modules do not.
-_RECURSIVE = frozenset(("mypy", "pre-commit", "pyright", "pytest", "ruff"))
+_RECURSIVE = frozenset(("mypy", "biome", "pre-commit", "pyright", "pytest", "ruff", "ty"))
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -50,8 +50,7 @@ def detect(root: str) -> Detected:
     notes: list[str] = []
     top = Folder(root)
     found = _detect_in(top, mistakes)
-    is_workspace = at(top.toml("Cargo.toml"), "workspace") is not None
-    recursive = _RECURSIVE | ({"cargo"} if is_workspace else set())
+    recursive = _RECURSIVE | ecosystems.recursive(top)
     known = {(one.name, one.tool) for one in found if one.tool in recursive}
     for name in _folders(root):
         inner = _detect_in(Folder(root, name), mistakes)
@@ -65,16 +64,16 @@ def detect(root: str) -> Detected:
 
 
 def _detect_in(folder: Folder, mistakes: list[Mistake]) -> list[Proposal]:
-    found: list[Proposal] = []
-    for proposals in ECOSYSTEMS:
-        found += map(folder.propose, proposals(folder))
+    found = [*python.proposals(folder), *node.proposals(folder)]
+    found += ecosystems.proposals(folder, {one.name for one in found})
+    found += python.pre_commit(folder)
     for proposals in FALLBACKS:
         known = {one.name for one in found}
-        if "tests" in known:
-            known.add("check")  # mostly the same
-        found += [folder.propose(one) for one in proposals(folder) if one.name not in known]
+        if known & {"tests", "check"}:
+            known |= {"tests", "check"}  # mostly the same
+        found += [one for one in proposals(folder) if one.name not in known]
     mistakes += folder.mistakes
-    return found
+    return [folder.propose(one) for one in found]
 
 
 def _folders(root: str) -> list[str]:

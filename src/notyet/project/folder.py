@@ -28,10 +28,13 @@ class Proposal:
     line: int = 1
     dir: str = ""  # where it runs, below the project's folder
     paths: tuple[str, ...] = ()  # all that it depends on, where that is evident
+    install: str = ""  # the command that installs what it needs
+    is_installed: bool = True  # False: the files show that `install` was not run yet
 
 
 _NOTHING = Document(value={})
 _PLAIN = re.compile(r"[\w .+@-]*")
+_COMMANDS = ("Makefile", "justfile", "tox.ini", "tox.toml", "noxfile.py", "pyproject.toml")
 
 
 class Folder:
@@ -84,6 +87,35 @@ class Folder:
             if line.strip().startswith(words):
                 return number
         return 0
+
+    def sign(self, text: str) -> tuple[str, int] | None:
+        """Return the file and line that show a sign; None if it is not there.
+
+        A sign is `FILE`, `*.END`, `FILE#key/key` or `FILE: pattern`, where the pattern matches a
+        line. `FILE` may be a folder, too.
+        """
+        name, is_pattern, pattern = text.partition(": ")
+        name, is_key, keys = name.partition("#")
+        if name.startswith("*"):
+            found = next(self.names(name[1:]), "")
+            return (found, 1) if found else None
+        if is_key:
+            document = self.toml(name) if name.endswith(".toml") else self.json(name)
+            path = tuple(keys.split("/"))
+            return (name, document.locate(path)[0]) if at(document, *path) is not None else None
+        if is_pattern:
+            lines = enumerate(self.text(name).splitlines(), 1)
+            line = next((number for number, line in lines if re.search(pattern, line)), 0)
+            return (name, line) if line else None
+        return (name, 1) if os.path.exists(os.path.join(self.path, name)) else None
+
+    def own_commands(self) -> Iterator[tuple[str, str]]:
+        """Yield the names and texts of files in which a project writes what it runs."""
+        for name in _COMMANDS:
+            yield name, self.text(name)
+        for inner in ("scripts", os.path.join(".github", "workflows")):
+            for name in Folder(self.path, inner).names(""):
+                yield os.path.join(inner, name), self.text(os.path.join(inner, name))
 
     def propose(self, proposal: Proposal) -> Proposal:
         """Return a proposal of this folder as one of the project."""

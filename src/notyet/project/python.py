@@ -1,4 +1,4 @@
-"""Python: pytest, ruff, mypy, pyright, else tox or nox; pre-commit; unittest."""
+"""Python: pytest, ruff, mypy, ty, pyright, else Django, tox or nox; pre-commit; unittest."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ _PROJECT = "pyproject.toml"
 _CODE = ("**/*.py", "**/*.pyi")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _SECTION = re.compile(r"[ \t]*\[")
+_QUOTES = re.compile(r"[\"',\[\]]")
+_MYPY = re.compile(r"(?<![\w/.-])mypy((?:[ \t]+[\w./=-]+)+)")
+_ASSIGNED = re.compile(r"^[ \t]*(?:export )?(\w+) *[:?]?= *(.*)", re.MULTILINE)  # in a script
+_VARIABLE = re.compile(r"\$[({]?(\w+)[)}]?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,7 @@ class _Tool:
     tables: tuple[tuple[str, ...], ...] = ()  # of pyproject.toml
     files: tuple[str, ...] = ()
     sections: tuple[tuple[str, str], ...] = ()  # of other files
+    words: str = ""  # in a file that says what the project runs
     is_dependency: bool = True  # whether it is enough that the project depends on it
     paths: tuple[str, ...] = ()
 
@@ -43,13 +48,14 @@ _TOOLS = (
         program="ruff",
         options="format --check .",
         tables=(("tool", "ruff", "format"),),
+        words="ruff format",
         is_dependency=False,
         paths=(*_CODE, "**/*.ipynb", *_RUFF),
     ),
     _Tool(
         name="lint",
         program="ruff",
-        options="check .",
+        options="check .",  # see `_options`
         tables=(("tool", "ruff"),),
         files=("ruff.toml", ".ruff.toml"),
         paths=(*_CODE, "**/*.ipynb", *_RUFF),
@@ -57,10 +63,18 @@ _TOOLS = (
     _Tool(
         name="types",
         program="mypy",
-        options="",  # see `_mypy`
+        options="",  # see `_options`
         tables=(("tool", "mypy"),),
         files=("mypy.ini", ".mypy.ini"),
         sections=(("setup.cfg", "[mypy]"),),
+    ),
+    _Tool(
+        name="types",
+        program="ty",
+        options="check",
+        tables=(("tool", "ty"),),
+        files=("ty.toml",),
+        is_dependency=False,
     ),
     _Tool(
         name="types",
@@ -68,6 +82,7 @@ _TOOLS = (
         options="",
         tables=(("tool", "pyright"),),
         files=("pyrightconfig.json",),
+        is_dependency=False,
     ),
     _Tool(
         name="tests",
@@ -78,8 +93,15 @@ _TOOLS = (
         sections=(("tox.ini", "[pytest]"), ("setup.cfg", "[tool:pytest]")),
     ),
 )
-# Only where there is no pytest: they mostly run it, in many environments.
+# Only where there is no pytest: tox and nox mostly run it, in many environments.
 _OTHERS = (
+    _Tool(
+        name="tests",
+        program="python3",
+        options="manage.py test",
+        sections=(("manage.py", 'os.environ.setdefault("DJANGO_'),),
+        is_dependency=False,
+    ),
     _Tool(
         name="tests",
         program="tox",
@@ -113,16 +135,21 @@ def proposals(folder: Folder) -> Iterator[Proposal]:
 
 def _proposal(folder: Folder, tool: _Tool) -> Proposal | None:
     place = _evidence(folder, tool)
-    if place is None:
+    if place is None or _is_left_to_pre_commit(folder, tool.program):
         return None
-    options = _mypy(folder) if tool.program == "mypy" else tool.options
+    environment, command = _HATCH.get(tool.program, ("", ""))
+    signs = (f"hatch.toml#envs/{environment}", f"{_PROJECT}#tool/hatch/envs/{environment}")
+    run = f"hatch {command}"
+    if not environment or not any(map(folder.sign, signs)):
+        run = f"{started(folder, tool.program)} {_options(folder, tool)}".strip()
     return Proposal(
         name=tool.name,
-        tool=tool.program,
-        run=f"{started(folder, tool.program)} {options}".strip(),
+        tool="django" if tool.program == "python3" else tool.program,
+        run=run,
         file=place[0],
         line=place[1],
         paths=tool.paths,
+        install=install(folder, tool.program),
     )
 
 
@@ -139,20 +166,27 @@ def _evidence(folder: Folder, tool: _Tool) -> tuple[str, int] | None:
         line = folder.line_with(name, section)
         if line:
             return name, line
-    return _dependency(folder, tool.program) if tool.is_dependency else None
+    for name, text in folder.own_commands() if tool.words else ():
+        if tool.words in text:
+            return name, text[: text.index(tool.words)].count("\n") + 1
+    places = _dependency(folder, tool.program) if tool.is_dependency else []
+    if not places or (tool.program == "mypy" and not _mypy_files(folder)):
+        return None
+    file, path = places[0]
+    return file, document.locate(path)[0] if file == _PROJECT else int(path[0])
 
 
-def _dependency(folder: Folder, program: str) -> tuple[str, int] | None:
+def _dependency(folder: Folder, program: str) -> list[tuple[str, Path]]:
+    """Return where a project names a program: a file, and the path or the line in it."""
     document = folder.toml(_PROJECT)
-    for table in _DEPENDENCIES:
-        for path in _named(document, table, program):
-            return _PROJECT, document.locate(path)[0]
+    found: list[tuple[str, Path]] = [
+        (_PROJECT, path) for table in _DEPENDENCIES for path in _named(document, table, program)
+    ]
     for name in folder.names(".txt"):
         if name.startswith(("requirements", "dev-requirements", "test-requirements")):
-            for number, line in enumerate(folder.text(name).splitlines(), 1):
-                if _package(line) == program:
-                    return name, number
-    return None
+            lines = enumerate(folder.text(name).splitlines(), 1)
+            found += [(name, (n,)) for n, line in lines if _provides(line, program)]
+    return found
 
 
 def _named(document: Document, table: tuple[str, ...], program: str) -> Iterator[Path]:
@@ -169,18 +203,32 @@ def _named(document: Document, table: tuple[str, ...], program: str) -> Iterator
         if isinstance(value, dict) and program in value:  # as poetry writes them
             yield (*path, program)
         for number, item in enumerate(value if isinstance(value, list) else ()):
-            if isinstance(item, str) and _package(item) == program:
+            if isinstance(item, str) and _provides(item, program):
                 yield (*path, number)
 
 
-def _package(text: str) -> str:
-    """Return the package that a requirement names."""
+def _provides(text: str, program: str) -> bool:
+    """Return True if a requirement names a program, or a plugin that brings it along."""
     found = _NAME.match(text.strip())
-    return found[0].lower() if found else ""
+    name = found[0].lower() if found else ""
+    has_plugins = program in {"pytest", "pre-commit"}
+    return name == program or (has_plugins and name.startswith(f"{program}-"))
+
+
+def _options(folder: Folder, tool: _Tool) -> str:
+    """Return the options of a tool, which must check and not write."""
+    if tool.program == "mypy":
+        return _mypy(folder)
+    if tool.name == "lint" and (
+        at(folder.toml(_PROJECT), "tool", "ruff", "fix") is True
+        or any(folder.sign(f"{name}: ^fix *= *true") for name in ("ruff.toml", ".ruff.toml"))
+    ):
+        return tool.options.replace("check", "check --no-fix")
+    return tool.options
 
 
 def _mypy(folder: Folder) -> str:
-    """Return what mypy has to be told: nothing, where its configuration names the files."""
+    """Return the files for mypy: none if its configuration has them, else as the project does."""
     named = ("files", "packages", "modules")
     table = at(folder.toml(_PROJECT), "tool", "mypy")
     if isinstance(table, dict) and not set(named).isdisjoint(table):
@@ -188,7 +236,21 @@ def _mypy(folder: Folder) -> str:
     for name in ("mypy.ini", ".mypy.ini", "setup.cfg"):
         if _is_in_section(folder.text(name), "[mypy]", named):
             return ""
-    return "."
+    return _mypy_files(folder) or ("src" if folder.sign("src") else ".")
+
+
+def _mypy_files(folder: Folder) -> str:
+    """Return the files for which the project's own scripts run mypy; empty for none."""
+    for _, text in folder.own_commands():
+        values = dict(_ASSIGNED.findall(text))
+        plain = _VARIABLE.sub(lambda found: values.get(found[1], ""), text)  # noqa: B023
+        for found in _MYPY.finditer(_QUOTES.sub(" ", plain)):
+            words = [word for word in found[1].split() if word[0] != "-"]
+            given = [word for word in words if not word.endswith((".toml", ".ini"))]
+            # Not the words of a comment.
+            if given and given != ["."] and all(map(folder.sign, given)):
+                return " ".join(given)
+    return ""
 
 
 def _is_in_section(text: str, section: str, keys: tuple[str, ...]) -> bool:
@@ -209,9 +271,13 @@ _ENVIRONMENTS = (".venv", "venv", "env")
 _MANAGERS = (
     ("uv", "uv.lock", ("tool", "uv")),
     ("poetry", "poetry.lock", ("tool", "poetry")),
-    ("pdm", "pdm.lock", ("tool", "pdm")),
-    ("hatch", "hatch.toml", ("tool", "hatch", "envs")),  # not by `hatchling`, which only builds
+    ("pdm", "pdm.lock", ("tool", "pdm", "dev-dependencies")),  # not by `pdm.backend`
+    # Not by `hatchling`, which only builds.
+    ("hatch", "hatch.toml", ("tool", "hatch", "envs", "default")),
 )
+
+
+_HATCH = {"pytest": ("hatch-test", "test"), "ruff": ("hatch-static-analysis", "fmt --check")}
 
 
 def started(folder: Folder, program: str) -> str:
@@ -220,7 +286,8 @@ def started(folder: Folder, program: str) -> str:
     A manager that is not installed here is left out if the environment that it made is there.
     """
     manager = _manager(folder)
-    line = f"{manager} run {program}"
+    options = _uv_options(folder, program) if manager == "uv" else ""
+    line = f"{manager} run {options}{program}"
     if manager and shutil.which(manager):
         return line
     for environment in _ENVIRONMENTS:
@@ -230,12 +297,77 @@ def started(folder: Folder, program: str) -> str:
     return line if manager else program
 
 
+def install(folder: Folder, program: str = "") -> str:
+    """Return the command that installs a program of the project, and what the project needs."""
+    manager = _manager(folder)
+    if manager:
+        return {"uv": "uv sync", "hatch": "hatch env create"}.get(manager, f"{manager} install")
+    editable = folder.first(_PROJECT, "setup.py", "setup.cfg") and "-e . "
+    places = _dependency(folder, program)
+    for _, path in [("", ("", "dev", ""))] * _is_in_groups(folder, program, ["dev"]) + places:
+        if len(path) == 1:
+            continue
+        if path[0] in {"", "dependency-groups"}:
+            return f"pip install {editable}--group {path[1]}"
+        if path[1] == "optional-dependencies":
+            return f"pip install -e '.[{path[2]}]'"
+    for name, path in places:
+        if len(path) == 1:
+            return f"pip install {editable}-r {name}"
+    return f"pip install {editable}{program}".strip() if editable or program else ""
+
+
+def _uv_options(folder: Folder, program: str) -> str:
+    """Return the options by which `uv run` finds a program that it does not install by itself."""
+    document = folder.toml(_PROJECT)
+    defaults = at(document, "tool", "uv", "default-groups") or ["dev"]
+    places = [path for name, path in _dependency(folder, program) if name == _PROJECT]
+    is_own = at(document, "project", "name") == program or program.startswith("python")
+    if is_own or folder.name or defaults == "all" or _is_in_groups(folder, program, defaults):
+        return ""
+    if any(path[0] == "tool" or path[1] == "dependencies" for path in places):
+        return ""
+    groups = at(document, "dependency-groups")
+    if isinstance(groups, dict) and program in groups:
+        return f"--group {program} "
+    for path in places:
+        return f"--group {path[1]} " if path[0] == "dependency-groups" else f"--extra {path[2]} "
+    return f"--with {program} "
+
+
+def _is_in_groups(folder: Folder, program: str, groups: object) -> bool:
+    """Return True if one of these groups, or a group that they include, has a program."""
+    table = at(folder.toml(_PROJECT), "dependency-groups")
+    known = table if isinstance(table, dict) else {}
+    names = [name for name in groups if isinstance(name, str)] if isinstance(groups, list) else []
+    for name in names:  # which grows
+        items = known.get(name)
+        for item in items if isinstance(items, list) else ():
+            if isinstance(item, str) and _provides(item, program):
+                return True
+            inner = item.get("include-group") if isinstance(item, dict) else None
+            if isinstance(inner, str) and inner not in names:
+                names.append(inner)
+    return False
+
+
 def _manager(folder: Folder) -> str:
-    document = folder.toml("pyproject.toml")
+    document = folder.toml(_PROJECT)
     for program, lock, table in _MANAGERS:
         if folder.above(lock) or at(document, *table) is not None:
             return program
-    return ""
+    # A lock file need not be committed.
+    return (
+        "uv"
+        if any(re.search(r"\buv (?:run|sync)\b", text) for _, text in folder.own_commands())
+        else ""
+    )
+
+
+def _is_left_to_pre_commit(folder: Folder, program: str) -> bool:
+    """Return True if only pre-commit runs a program, in an environment of its own."""
+    pattern = f"{_PRE_COMMIT}: id: *{program}(?:-check|-format)? *(?:#.*)?$"
+    return folder.sign(pattern) is not None and not _dependency(folder, program)
 
 
 _PRE_COMMIT = ".pre-commit-config.yaml"
@@ -244,12 +376,20 @@ _CLASS = re.compile(r"^[ \t]*class[ \t]+\w+[ \t]*\([^)#]*TestCase\b", re.MULTILI
 
 
 def pre_commit(folder: Folder) -> Iterator[Proposal]:
-    """Yield one gate for all hooks of pre-commit."""
-    line = folder.line_with(_PRE_COMMIT, "repos:")
-    if line:
-        name = "pre-commit"
-        run = f"{started(folder, name)} run --all-files"
-        yield Proposal(name=name, tool=name, run=run, file=_PRE_COMMIT, line=line)
+    """Yield one gate for all hooks of pre-commit, which prek may run."""
+    place = folder.sign(f"{_PRE_COMMIT}: ^repos:") or folder.sign("prek.toml")
+    if place:
+        is_prek = folder.has("prek.toml") or _dependency(folder, "prek")
+        tool = "prek" if is_prek else "pre-commit"
+        run = f"{started(folder, tool)} run --all-files"
+        yield Proposal(
+            name="pre-commit",
+            tool=tool,
+            run=run,
+            file=place[0],
+            line=place[1],
+            install=install(folder, tool),
+        )
 
 
 def unittests(folder: Folder) -> Iterator[Proposal]:

@@ -45,6 +45,7 @@ _RUNNERS = (
     ),
 )
 _TARGETS = {
+    "format": ("format-check", "fmt-check", "check-format", "check-fmt"),
     "lint": ("lint",),
     "types": ("typecheck", "types"),
     "tests": ("test", "tests"),

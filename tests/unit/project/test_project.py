@@ -60,8 +60,8 @@ def test_mypy_is_told_the_files_unless_it_knows_them(project, config, run):
 @pytest.mark.parametrize(
     ("files", "tools", "run"),
     [
-        ({"uv.lock": ""}, ["uv"], "uv run pytest -q"),
-        ({"uv.lock": ""}, [], "uv run pytest -q"),
+        ({"uv.lock": ""}, ["uv"], "uv run --with pytest pytest -q"),
+        ({"uv.lock": ""}, [], "uv run --with pytest pytest -q"),
         ({"uv.lock": "", ".venv/bin/pytest": ""}, [], ".venv/bin/pytest -q"),
         ({"pyproject.toml": "[tool.hatch.envs.default]\n"}, ["hatch"], "hatch run pytest -q"),
         ({"pyproject.toml": '[tool.hatch.version]\npath = "x"\n'}, ["hatch"], "pytest -q"),
@@ -85,7 +85,7 @@ def test_tox_and_nox_count_where_there_is_no_pytest(project):
 
 def test_cargo_tests_lints_and_formats(project):
     assert shown(project({"Cargo.toml": '# x\n[package]\nname = "x"\n'})) == {
-        "format": "cargo fmt --check |  | Cargo.toml:2",
+        "format": "cargo fmt --all --check |  | Cargo.toml:2",
         "lint": "cargo clippy --quiet -- -D warnings |  | Cargo.toml:2",
         "tests": "cargo test --quiet |  | Cargo.toml:2",
     }

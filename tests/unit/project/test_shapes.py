@@ -1,0 +1,272 @@
+"""Projects of every shape: the commands that they are checked with, and what they need first."""
+
+import pytest
+
+from notyet.project import detect
+
+UV = '[dependency-groups]\ndev = [{include-group = "tests"}, "ruff"]\ntests = ["pytest"]\n'
+PRE_COMMIT = "repos:\n- repo: x\n  hooks:\n  - id: ruff\n  - id: mypy\n"
+
+
+def package(**scripts):
+    """Return a package.json with these scripts; `__` is a colon."""
+    return {"scripts": {key.replace("__", ":"): script for key, script in scripts.items()}}
+
+
+SHAPES = {
+    "gradle": ({"build.gradle": ""}, {"check": "gradle check --quiet"}),
+    "gradle-wrapper": (
+        {"settings.gradle.kts": "", "gradlew": "", "app/build.gradle.kts": ""},
+        {"check": "./gradlew check --quiet"},
+    ),
+    "maven": ({"pom.xml": "<project>"}, {"check": "mvn --batch-mode --quiet verify"}),
+    "maven-wrapper": (
+        {"pom.xml": "<modules>", "mvnw": "", "core/pom.xml": "", "Makefile": "test:\n"},
+        {"check": "./mvnw --batch-mode --quiet verify"},
+    ),
+    "ruby-rake": (
+        {"Gemfile": "gem 'rubocop'\n", "Rakefile": "Rake::TestTask.new(:test)\n"},
+        {"lint": "bundle exec rubocop", "tests": "bundle exec rake test"},
+    ),
+    "ruby-rspec": ({"Gemfile": "", ".rspec": ""}, {"tests": "bundle exec rspec"}),
+    "ruby-no-tests": ({"Gemfile": "", "Rakefile": "task :release\n"}, {}),
+    "php-scripts": (
+        {"composer.json": {"scripts": {"test": "x", "phpstan": "x"}}, "phpunit.xml": ""},
+        {"types": "composer run-script phpstan", "tests": "composer run-script test"},
+    ),
+    "php-laravel": (
+        {"composer.json": {"require-dev": {"laravel/pint": "^1"}}, "phpunit.xml": ""},
+        {"format": "vendor/bin/pint --test", "tests": "vendor/bin/phpunit"},
+    ),
+    "elixir": (
+        {"mix.exs": "defp deps do [{:plug, '~> 1'}] end\n", ".formatter.exs": ""},
+        {"format": "mix format --check-formatted", "tests": "mix test"},
+    ),
+    "dotnet": (
+        {"My App.sln": "", "App/App.csproj": ""},
+        {"tests": "dotnet test 'My App.sln'"},
+    ),
+    "cmake": (
+        {"CMakeLists.txt": "project(x)\nenable_testing()\n"},
+        {"tests": "cmake --build build && ctest --test-dir build --output-on-failure"},
+    ),
+    "cmake-no-tests": ({"CMakeLists.txt": "project(x)\n"}, {"build": "cmake --build build"}),
+    "cmake-helps": (
+        {"CMakeLists.txt": "enable_testing()\n", "pytest.ini": ""},
+        {"tests": "pytest -q"},
+    ),
+    "deno": (
+        {"deno.jsonc": '{"tasks": {"test": "deno test -A"}} // x\n'},
+        {"format": "deno fmt --check", "lint": "deno lint", "tests": "deno task test"},
+    ),
+    "deno-helps": ({"deno.json": "{}", "package.json": package(test="x")}, {"tests": "npm test"}),
+    "swift": ({"Package.swift": "", "Tests/a.swift": ""}, {"tests": "swift test --quiet"}),
+    "lefthook": (
+        {"lefthook.yml": "pre-commit:\n  commands:\n"},
+        {"lefthook": "lefthook run pre-commit --all-files"},
+    ),
+    "lefthook-writes": ({"lefthook.yml": "pre-commit:\n  stage_fixed: true\n"}, {}),
+    "hk": ({"hk.pkl": ""}, {"hk": "hk check --all"}),
+    "biome": ({"biome.json": "{}"}, {"lint": "npx --no-install biome ci ."}),
+    "biome-script": (
+        {"biome.json": "{}", "package.json": package(lint="biome check"), "yarn.lock": ""},
+        {"lint": "yarn run lint"},
+    ),
+    "tsconfig": ({"tsconfig.json": "{}"}, {"types": "npx --no-install tsc --noEmit"}),
+    "tsconfig-dependency": (
+        {"tsconfig.json": "{}", "package.json": {"devDependencies": {"typescript": "5"}}},
+        {"types": "npx --no-install tsc --noEmit"},
+    ),
+    "tsconfig-of-an-editor": ({"tsconfig.json": "{}", "package.json": {}}, {}),
+    "tox": ({"tox.ini": "[tox]\n"}, {"tests": "tox"}),
+    "django": (
+        {"manage.py": 'os.environ.setdefault("DJANGO_SETTINGS_MODULE", "x")\n'},
+        {"tests": "python3 manage.py test"},
+    ),
+    "rust-workspace": (
+        {"Cargo.toml": "[package]\n[workspace]\n", "core/Cargo.toml": "[package]\n"},
+        {
+            "format": "cargo fmt --all --check",
+            "lint": "cargo clippy --workspace --quiet -- -D warnings",
+            "tests": "cargo test --workspace --quiet",
+        },
+    ),
+    "go-linter": (
+        {"go.mod": "module x\n", ".golangci.yml": ""},
+        {"lint": "golangci-lint run", "tests": "go test ./..."},
+    ),
+    "uv-groups": (
+        {"pyproject.toml": UV + "[tool.uv]\n[tool.mypy]\nfiles = 'x'\n"},
+        {
+            "lint": "uv run ruff check .",
+            "types": "uv run --with mypy mypy",
+            "tests": "uv run pytest -q",
+        },
+    ),
+    "uv-other-group": (
+        {"pyproject.toml": UV + "[tool.uv]\ndefault-groups = ['tests']\n"},
+        {"lint": "uv run --group dev ruff check .", "tests": "uv run pytest -q"},
+    ),
+    "uv-extra": (
+        {"pyproject.toml": "[project.optional-dependencies]\nt = ['pytest']\n", "uv.lock": ""},
+        {"tests": "uv run --extra t pytest -q"},
+    ),
+    "uv-by-its-makefile": (
+        {"pyproject.toml": UV, "Makefile": "sync:\n\tuv sync\n"},
+        {"lint": "uv run ruff check .", "tests": "uv run pytest -q"},
+    ),
+    "poetry": (
+        {"pyproject.toml": "[tool.poetry.group.dev.dependencies]\npytest = '8'\n"},
+        {"tests": "poetry run pytest -q"},
+    ),
+    "pdm-only-builds": (
+        {"pyproject.toml": "[tool.pdm]\nversion = 1\n[tool.pytest]\n"},
+        {"tests": "pytest -q"},
+    ),
+    "hatch": (
+        {
+            "hatch.toml": "[envs.hatch-test]\n[envs.hatch-static-analysis]\n",
+            "pytest.ini": "",
+            "ruff.toml": "",
+        },
+        {"lint": "hatch fmt --check", "tests": "hatch test"},
+    ),
+    "ruff-fixes": ({"ruff.toml": "fix = true\n"}, {"lint": "ruff check --no-fix ."}),
+    "ruff-fixes-in-pyproject": (
+        {"pyproject.toml": "[tool.ruff]\nfix = true\n"},
+        {"lint": "ruff check --no-fix ."},
+    ),
+    "ruff-format-in-a-script": (
+        {"ruff.toml": "", "scripts/lint": "ruff format --check x\n"},
+        {"format": "ruff format --check .", "lint": "ruff check ."},
+    ),
+    "mypy-as-in-a-script": (
+        {
+            "mypy.ini": "",
+            "scripts/check": 'SOURCE="app tests"\n# mypy is slow\nmypy --strict $SOURCE\n',
+            "app/x": "",
+            "tests/x": "",
+        },
+        {"types": "mypy app tests"},
+    ),
+    "mypy-as-in-tox": (
+        {"mypy.ini": "", "tox.toml": 'commands = [["mypy", "lib"]]\n', "lib/x": ""},
+        {"types": "mypy lib", "tests": "tox"},
+    ),
+    "mypy-src": ({"mypy.ini": "", "src/x": ""}, {"types": "mypy src"}),
+    "mypy-not-run": ({"requirements.txt": "mypy\n"}, {}),
+    "ty": ({"ty.toml": ""}, {"types": "ty check"}),
+    "pyright": ({"pyrightconfig.json": "{}"}, {"types": "pyright"}),
+    "pre-commit-runs-them": (
+        {".pre-commit-config.yaml": PRE_COMMIT, "ruff.toml": "", "mypy.ini": ""},
+        {"pre-commit": "pre-commit run --all-files"},
+    ),
+    "pre-commit-and-a-dependency": (
+        {".pre-commit-config.yaml": PRE_COMMIT, "requirements-dev.txt": "ruff\n"},
+        {"lint": "ruff check .", "pre-commit": "pre-commit run --all-files"},
+    ),
+    "prek": (
+        {".pre-commit-config.yaml": PRE_COMMIT, "requirements-dev.txt": "prek\n"},
+        {"pre-commit": "prek run --all-files"},
+    ),
+    "installed": (
+        {"pytest.ini": "", ".venv/bin/pytest": "", "mypy.ini": "", "ruff.toml": ""},
+        {"lint": "ruff check .", "types": "mypy .", "tests": ".venv/bin/pytest -q"},
+    ),
+    "node-twins": (
+        {
+            "package.json": package(
+                lint="eslint --fix .",
+                lint__check="eslint .",
+                format="prettier --write .",
+                format__ci="prettier -c .",
+                test="vitest watch",
+                test__run="vitest run",
+            ),
+            "pnpm-lock.yaml": "",
+        },
+        {
+            "format": "pnpm run format:ci",
+            "lint": "pnpm run lint:check",
+            "tests": "pnpm run test:run",
+        },
+    ),
+    "node-format-that-checks": (
+        {"package.json": package(format="oxfmt --check")},
+        {"format": "npm run format"},
+    ),
+    "node-format-that-writes": ({"package.json": package(format="oxfmt")}, {}),
+    "node-writes-after": (
+        {"package.json": package(build="vite build", postbuild="biome check --write .")},
+        {},
+    ),
+    "node-writes-within": (
+        {"package.json": package(lint="npm run a && run-s b", a="eslint .", b="prettier -w .")},
+        {},
+    ),
+    "node-own-build": ({"package.json": package(build="node build.js")}, {}),
+    "node-build-beside-sources": (
+        {"package.json": package(build="tsc"), "tsconfig.json": "{}"},
+        {},
+    ),
+    "node-build": (
+        {
+            "package.json": package(build="rimraf dist && NODE_ENV=x tsc -p ."),
+            "tsconfig.json": '{"compilerOptions": {"outDir": "dist"}}',
+        },
+        {"build": "npm run build"},
+    ),
+    "node-script-of-itself": ({"package.json": package(test="npm test")}, {"tests": "npm test"}),
+    "make": (
+        {"Makefile": "test:\nlint:\nformat-check:\n"},
+        {"format": "make format-check", "lint": "make lint", "tests": "make test"},
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_shape_has_its_gates(project, shape):
+    files, gates = SHAPES[shape]
+    found = detect(project(files))
+    assert {one.name: one.run for one in found.proposals} == gates
+    assert found.mistakes == ()
+
+
+DEPENDS = {"scripts": {"test": "x"}, "dependencies": {"x": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("files", "install", "is_installed"),
+    [
+        ({"package.json": DEPENDS}, "npm install", False),
+        ({"package.json": DEPENDS, "package-lock.json": ""}, "npm ci", False),
+        ({"package.json": DEPENDS, "pnpm-lock.yaml": ""}, "pnpm install", False),
+        ({"package.json": DEPENDS, "node_modules/x": ""}, "npm install", True),
+        ({"package.json": package(test="node --test")}, "npm install", True),
+        ({"composer.json": {"scripts": {"test": "x"}}}, "composer install", False),
+        ({"mix.exs": ""}, "mix deps.get", False),
+        ({"mix.exs": "", "deps/x": ""}, "mix deps.get", True),
+        ({"Gemfile": "", ".rspec": ""}, "bundle install", True),
+        ({"CMakeLists.txt": ""}, "cmake -S . -B build", False),
+        ({"CMakeLists.txt": "", "build/CMakeCache.txt": ""}, "cmake -S . -B build", True),
+        ({"pytest.ini": "", "uv.lock": ""}, "uv sync", True),
+        ({"pytest.ini": "", "poetry.lock": ""}, "poetry install", True),
+        ({"pytest.ini": "", "pyproject.toml": UV}, "pip install -e . --group dev", True),
+        (
+            {"pytest.ini": "", "pyproject.toml": UV.replace("dev", "x")},
+            "pip install -e . --group tests",
+            True,
+        ),
+        (
+            {"pyproject.toml": "[project.optional-dependencies]\nt = ['pytest']\n"},
+            "pip install -e '.[t]'",
+            True,
+        ),
+        ({"requirements-dev.txt": "pytest\n"}, "pip install -r requirements-dev.txt", True),
+        ({"pytest.ini": ""}, "pip install pytest", True),
+        ({"go.mod": "module x\n"}, "", True),
+    ],
+)
+def test_a_gate_names_what_installs_its_dependencies(project, files, install, is_installed):
+    found = detect(project(files)).proposals[-1]
+    assert (found.install, found.is_installed) == (install, is_installed)
