@@ -17,7 +17,6 @@ from notyet.config.find import (
     ConfigFile,
     above,
     folders_of,
-    has_record,
     host_files,
     is_config_name,
     known_as,
@@ -28,6 +27,7 @@ from notyet.config.find import (
     toml_files,
 )
 from notyet.config.load import NO_LOOK, PATIENCE, load
+from notyet.config.records import has_record, place_of
 from notyet.config.remote import RemoteSource
 from notyet.config.shapes import meant_workspace
 from notyet.config.trust import candidate, grant, hosts_read
@@ -188,7 +188,7 @@ def _nearest(place: str, names: tuple[str, ...], state: str) -> str:
 def _was_trusted(state: str, path: str) -> bool:
     """Return True if a person trusted a file; the user's own file has a record without a time."""
     known = read_record(state, path)
-    return has_record(state, path) if known is None else known.at > 0
+    return has_record(state, place_of(path)) if known is None else known.at > 0
 
 
 class Show:
@@ -297,9 +297,9 @@ def files_to_trust(path: str, hosts: Sequence[str], environ: Mapping[str, str]) 
 
 
 def records(environ: Mapping[str, str]) -> Callable[[str], bool]:
-    """Return a function that is True for files with a record of trust."""
+    """Return a function that is True for places with a record of trust."""
     state = state_folder(environ)
-    return lambda file: has_record(state, file)
+    return lambda place: has_record(state, place)
 
 
 def folder_there(url: str) -> tuple[str, str]:

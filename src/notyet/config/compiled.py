@@ -1,16 +1,17 @@
 """What a file compiles to, and the record of trust that keeps it.
 
 A record holds the text that was trusted and its compiled form, so a hook parses neither TOML nor
-YAML. Records are JSON files in the XDG state folder, under the path of the file they are about.
+YAML. Records are JSON files in the XDG state folder, under the place of the file they are about.
 """
 
 from __future__ import annotations
 
 from notyet import light
-from notyet.config.find import record_path, state_folder, text_of
+from notyet.config.find import state_folder, text_of
+from notyet.config.records import place_of, record_path, work_tree
 from notyet.core.record import Record, plain
 from notyet.core.verdict import OUTCOMES
-from notyet.light import dumps, loads
+from notyet.light import dumps, is_remote, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,17 +161,23 @@ class Trusted(Record, kw_only=True):
     folder: str = ""  # the id of the file's folder, which another folder of that name does not have
 
 
-def read_record(state: str, path: str) -> Trusted | None:
-    """Return the record about a file; None when there is none that can be read."""
+def read_record(state: str, path: str, place: str = "") -> Trusted | None:
+    """Return the record about a file; None when there is none that can be read.
+
+    `place` is that of the file in its repository, if it is known.
+    """
     if not state:
         return None
     try:
-        record = loads(text_of(record_path(state, path), _MOST_BYTES))
+        place = place or place_of(path)
+        record = loads(text_of(record_path(state, place), _MOST_BYTES))
         content, compiled, at = record["content"], record["compiled"], record["at"]
         is_sound = isinstance(content, str) and isinstance(compiled, dict)
-        if record["path"] != path or not is_sound or not isinstance(at, int | float):
+        if record["path"] != place or not is_sound or not isinstance(at, int | float):
             return None
         folder = str(record.get("folder", ""))
+        if place != path:
+            compiled = _moved(compiled, *work_tree(path)[::-1])
         return Trusted(path=path, content=content, compiled=compiled, at=at, folder=folder)
     except (OSError, *DAMAGED):
         return None
@@ -180,7 +187,40 @@ def write_record(state: str, record: Trusted) -> None:
     """Write a record atomically. Raises OSError."""
     if not state:
         raise OSError(_ENOENT, "there is no home folder to store this in; set XDG_STATE_HOME")
-    write_private(record_path(state, record.path), dumps(record.__dict__))
+    values = {**record.__dict__, "path": place_of(record.path)}
+    if values["path"] != record.path:
+        values["compiled"] = _moved(record.compiled, *work_tree(record.path))
+    write_private(record_path(state, values["path"]), dumps(values))
+
+
+def _moved(compiled: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+    """Return compiled settings as those of the same file in another work tree.
+
+    What a person wrote into the file stays as it is.
+    """
+
+    def path(text: str) -> str:
+        return new + text[len(old) :] if f"{text}/".startswith(f"{old}/") else text
+
+    def entry(one: Mapping[str, Any]) -> dict[str, Any]:
+        check = dict(one["check"])
+        if not is_remote(check.get("workspace", "")) and "dir" in check:
+            check["dir"] = path(check["dir"])
+        if "argv" in check:  # an executable names itself
+            check["argv"] = [path(word) if word == file else word for word in check["argv"]]
+        moved = {**one, "check": check}
+        if one.get("source"):
+            moved["source"] = {**one["source"], "file": path(one["source"]["file"])}
+        return moved
+
+    file = compiled["file"]
+    moved = {**compiled, "file": path(file)}
+    for name in ("gates", "observers"):
+        if name in compiled:
+            moved[name] = [entry(one) for one in compiled[name]]
+    if "openclaw" in compiled:
+        moved["openclaw"] = path(compiled["openclaw"])
+    return moved
 
 
 def remove_record(state: str, path: str) -> bool:
@@ -188,7 +228,7 @@ def remove_record(state: str, path: str) -> bool:
     if not state:
         return False
     try:
-        light.unlink(record_path(state, path))
+        light.unlink(record_path(state, place_of(path)))
     except FileNotFoundError:
         return False
     return True

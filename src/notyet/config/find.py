@@ -6,7 +6,8 @@ Most stops need no more than the first function, which finds that there are none
 from __future__ import annotations
 
 from notyet import light
-from notyet.core.record import Record
+from notyet.config.records import has_record, in_work_tree_of, place_of, placed
+from notyet.core.record import Record, replace
 from notyet.hosts import HOSTS, host_named
 from notyet.light import config_home, home_folder, is_remote, state_home
 
@@ -75,7 +76,7 @@ def projects_files(
         return has_record(state, path)
 
     found = [nearest_tomls(start, is_recorded, exists) for start in starts(cwd, project)]
-    return list(dict.fromkeys(path for files in found for path, _ in files))
+    return list(dict.fromkeys(path for files in found for path, _, _ in files))
 
 
 def user_file(environ: Mapping[str, str]) -> str:
@@ -118,27 +119,29 @@ def starts(cwd: str, project: str) -> dict[str, None]:
     place = real_folder(cwd)
     # A folder may have been replaced by a link to another one since it was trusted.
     given = light.abspath(cwd) if place else ""
-    return dict.fromkeys((place, given, real_folder(project)))
+    return dict.fromkeys((place, given, in_work_tree_of(place, real_folder(project))))
 
 
 def nearest_tomls(
     cwd: str, is_recorded: Callable[[str], bool], is_there: Callable[[str], bool], users: str = ""
-) -> Iterator[tuple[str, bool]]:
-    """Yield the nearest `notyet.toml` of a project that is not the user's, and if it exists (J6).
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield the nearest `notyet.toml` of a project that is not the user's (J6).
+
+    With it come its place, under which it may have a record, and whether it exists.
 
     An agent could remove its gates by removing the file, or by adding another one nearer to where
     it works. So a trusted file that was removed still counts, and an untrusted file does not hide
     a trusted one further up.
     """
     is_hidden = False
-    for folder in above(cwd) if cwd else ():
-        path = f"{folder.rstrip('/')}/{FILE_NAME}"
+    for folder, place in placed(above(cwd)) if cwd else ():
+        path, at = (f"{where.rstrip('/')}/{FILE_NAME}" for where in (folder, place))
         found = is_there(path)
-        if is_recorded(path) and not (users and _is_same(path, users)):
-            yield path, found
+        if is_recorded(at) and not (users and _is_same(path, users)):
+            yield path, at, found
             return
         if found and not is_hidden and not (users and _is_same(path, users)):
-            yield path, found
+            yield path, at, found
             is_hidden = True  # only the nearest untrusted file is reported
 
 
@@ -151,25 +154,6 @@ def known_as(path: str) -> str:
     """Return the one path that a file is trusted under, whatever links lead to it."""
     folder, name = light.split(light.abspath(path))
     return light.join(light.realpath(folder), name)
-
-
-def has_record(state: str, path: str) -> bool:
-    """Return True if there is a record about a file, which itself may be gone.
-
-    Without a home there is none: a record in the current folder could be anybody's.
-    """
-    return bool(state) and light.exists(record_path(state, path))
-
-
-def record_path(state: str, path: str) -> str:
-    """Return the path of the record about a file; files of other machines have their own folder."""
-    if is_remote(path):
-        from notyet.core.remote import remote_from
-
-        place = remote_from(path)
-        machine = place.machine.replace("//", "")  # ssh:dev@box, so that no host is named ".."
-        return light.join(state, "trust-there", machine, place.path.lstrip("/")) + ".json"
-    return f"{state}/trust/{path.lstrip('/')}.json"
 
 
 def parent(name: str) -> str:
@@ -242,6 +226,7 @@ class ConfigFile(Record, kw_only=True):
 
     path: str  # of one in a workspace, its address: ssh://host/path
     kind: str  # KIND_NOTYET, or one of a host's kinds of files
+    place: str = ""  # in its repository, as in `records`; empty: not looked up yet
     is_users: bool = False  # the user's, outside every project: in force without trust
     is_gone: bool = False  # it was trusted, and removed since
     source: FileSource = LOCAL_SOURCE
@@ -301,7 +286,9 @@ def toml_files(
 def users_toml(cwd: str, environ: Mapping[str, str]) -> list[ConfigFile]:
     """Return the user's `notyet.toml`, if there is one."""
     path = user_file(environ)
-    return [ConfigFile(path=path, kind=KIND_NOTYET, is_users=is_users(path, cwd))] if path else []
+    if not path:
+        return []
+    return [ConfigFile(path=path, kind=KIND_NOTYET, place=path, is_users=is_users(path, cwd))]
 
 
 def project_tomls(
@@ -310,9 +297,13 @@ def project_tomls(
     """Return the nearest `notyet.toml` of a project, after an untrusted one before it (J6)."""
     return [
         ConfigFile(
-            path=path, kind=KIND_NOTYET, is_gone=not found and not source.problem, source=source
+            path=path,
+            kind=KIND_NOTYET,
+            place=place,
+            is_gone=not found and not source.problem,
+            source=source,
         )
-        for path, found in nearest_tomls(cwd, is_recorded, source.exists, users)
+        for path, place, found in nearest_tomls(cwd, is_recorded, source.exists, users)
     ]
 
 
@@ -365,8 +356,8 @@ def trusted_folders(
     _, names = looked_for(hosts)
     return [
         folder
-        for folder in above(cwd)
-        if any(is_recorded(light.join(folder, name)) for name in names)
+        for folder, place in placed(above(cwd))
+        if any(is_recorded(light.join(place, name)) for name in names)
     ]
 
 
@@ -404,9 +395,15 @@ def host_files(
         candidates: list[ConfigFile] = []
         for scope, path, kind in group:
             if scope == "above":
-                places = above(folder)[: _LEVELS + 1]
-                paths = [light.join(place, path) for place in places]
-                candidates += [ConfigFile(path=path, kind=kind, source=source) for path in paths]
+                candidates += [
+                    ConfigFile(
+                        path=light.join(around, path),
+                        kind=kind,
+                        place=light.join(place, path),
+                        source=source,
+                    )
+                    for around, place in placed(above(folder)[: _LEVELS + 1])
+                ]
                 continue
             inner, name = light.split(path)
             users = environ.get(data.home_variable) or (light.join(home, inner) if home else "")
@@ -416,11 +413,14 @@ def host_files(
                 own = light.join(users, name) if light.isabs(users) else ""
                 if own:
                     candidates.append(
-                        ConfigFile(path=own, kind=kind, is_users=is_users(own, here or folder))
+                        ConfigFile(
+                            path=own, kind=kind, place=own, is_users=is_users(own, here or folder)
+                        )
                     )
             elif folder and not is_home:
                 project = light.join(folder, path)
-                candidates.append(ConfigFile(path=project, kind=kind, source=source))
+                place = place_of(project)
+                candidates.append(ConfigFile(path=project, kind=kind, place=place, source=source))
         if group[0][0] == "above":  # both names in the nearest folder first
             candidates.sort(key=lambda file: -len(light.dirname(file.path)))
         found += _first(candidates, is_recorded)
@@ -434,14 +434,11 @@ def _first(files: list[ConfigFile], is_recorded: Callable[[str], bool]) -> list[
     """
     found = []
     for file in files:
-        is_in_force = file.is_users or is_recorded(file.path)
+        is_in_force = file.is_users or is_recorded(file.place)
         if file.source.exists(file.path):
             found.append(file)
         elif is_in_force and not file.is_users:  # removed since it was trusted
-            is_gone = not file.source.problem
-            found.append(
-                ConfigFile(path=file.path, kind=file.kind, is_gone=is_gone, source=file.source)
-            )
+            found.append(replace(file, is_gone=not file.source.problem))
         else:
             continue
         if is_in_force:

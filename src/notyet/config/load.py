@@ -11,7 +11,6 @@ from notyet.config.find import (
     KIND_NOTYET,
     ConfigFile,
     folders_of,
-    has_record,
     host_files,
     known_as,
     parent,
@@ -20,6 +19,7 @@ from notyet.config.find import (
     toml_files,
     users_toml,
 )
+from notyet.config.records import has_record, place_of
 from notyet.core.gate import Command
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
@@ -168,7 +168,7 @@ def _add_draft(layers: Layers, place: str, environ: Mapping[str, str], draft: Dr
             layers.add(file)
         else:
             stands_for.append(file.path)
-    in_force = [path for path in stands_for if layers.is_recorded(path)]
+    in_force = [path for path in stands_for if layers.is_recorded(place_of(path))]
     if draft.path in stands_for:
         path = draft.path
     else:
@@ -229,9 +229,9 @@ class Layers:
         self.named_by: Trusted | None = None  # the file that named the workspace
         self.workspace_problem = ""
 
-    def is_recorded(self, path: str) -> bool:
+    def is_recorded(self, place: str) -> bool:
         """Return True if there is a record about a file, which itself may be gone."""
-        return has_record(self.state, path)
+        return has_record(self.state, place)
 
     def is_new(self, file: ConfigFile) -> bool:
         """Return True the first time: in a home, the project's file and the user's are the same."""
@@ -252,7 +252,7 @@ class Layers:
         if file.kind != KIND_NOTYET or file.is_gone or self.named_by is not None:
             return False
         try:
-            record = read_record(self.state, file.path)
+            record = read_record(self.state, file.path, file.place)
             if record is None:
                 return False
             if not is_unchanged(record, file.source.text_of(file.path), is_users=file.is_users):

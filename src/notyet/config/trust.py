@@ -11,6 +11,7 @@ import time
 from notyet.config.compiled import DAMAGED, Trusted, freeze, read_record, thaw, write_record
 from notyet.config.find import KIND_NOTYET, parent, state_folder
 from notyet.config.load import with_checks
+from notyet.config.records import place_of
 from notyet.core.gate import Command
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
@@ -50,7 +51,7 @@ class Candidate(Record, kw_only=True):
 def candidate(file: ConfigFile, environ: Mapping[str, str]) -> Candidate:
     """Read a file that a person may want to trust. Raises OSError."""
     text = file.source.text_of(file.path)
-    before = read_record(state_folder(environ), file.path)
+    before = read_record(state_folder(environ), file.path, file.place)
     return Candidate(file=file, text=text, settings=_compile(file, text), before=before)
 
 
@@ -69,7 +70,7 @@ def grant(chosen: Candidate, environ: Mapping[str, str]) -> None:
         content=chosen.text,
         compiled=freeze(chosen.settings),
         at=time.time(),
-        folder=chosen.file.source.folder_id(chosen.file.path),
+        folder=chosen.file.source.folder_id(place_of(chosen.file.path)),
     )
     write_record(state_folder(environ), record)
 
@@ -122,7 +123,7 @@ def _text_of(layers: Layers, file: ConfigFile) -> tuple[str | None, str]:
 
 def _record(layers: Layers, file: ConfigFile, text: str | None) -> Trusted | None:
     """Return the record that counts for a file; the user's own file is compiled if it changed."""
-    record = read_record(layers.state, file.path)
+    record = read_record(layers.state, file.path, file.place)
     if not file.is_users:  # a record without a time is of a file that was the user's own once
         return record if record is not None and record.at else None
     if text is None or (record is not None and record.content == text):
@@ -190,8 +191,10 @@ def _stays(file: ConfigFile, record: Trusted) -> bool:
 
     Another folder under the same name is another project, which was never trusted.
     """
-    now = file.source.folder_id(file.path)
-    if not now and file.source.problem:
+    place = file.place or place_of(file.path)
+    now = file.source.folder_id(place)
+    # A branch may have a folder that the main work tree does not have.
+    if not now and (file.source.problem or place != file.path):
         return True
     return file.is_users or not record.folder or record.folder == now
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from notyet import light
 from notyet.git.run import FILTERED, REFUSED, TOO_MUCH, GitCommand, Output, Unknown, reason_of
+from notyet.git.worktrees import git_folders
 from notyet.light import real_folder
 
 TYPE_CHECKING = False
@@ -32,26 +33,6 @@ def with_parents(folder: str) -> Iterator[str]:
         yield folder
 
 
-def main_worktree(folder: str) -> str:
-    """Return the root of the main work tree if a folder is in a linked one; else empty."""
-    root = top_of(folder)
-    if not root or light.isdir(light.join(root, ".git")):
-        return ""
-    try:
-        kept, common = _git_folders(root)
-    except Unknown:
-        return ""
-    shared = light.realpath(common)
-    is_linked = common != kept  # else it is a submodule, which is its own project
-    return light.dirname(shared) if is_linked and light.basename(shared) == ".git" else ""
-
-
-def in_main_worktree(folder: str) -> str:
-    """Return the same folder in the main work tree; itself if it is not in a linked one."""
-    main = main_worktree(folder)
-    return light.normpath(main + folder[len(top_of(folder)) :]) if main else folder
-
-
 _MOST_CONFIG = 1024 * 1024
 _PIECE = 64 * 1024
 # Words that a config must contain to have such a setting; then git reads the settings.
@@ -68,7 +49,7 @@ class Repository:
         self.root = root
         self.top = root  # of its files; `core.worktree` can move it
         self.unknown = ""  # why there is no fingerprint
-        kept, common = _git_folders(root)
+        kept, common = git_folders(root)
         folders = [*dict.fromkeys((common, kept))]
         config = _read_all(folders, ("config", "config.worktree"))
         self.said = config + _read_all(folders, ("info/exclude", "info/attributes"))
@@ -110,18 +91,6 @@ def refuse_hidden_repository(folder: str) -> None:
             return
         if all(light.exists(f"{place}/{name}") for name in ("HEAD", "objects", "refs")):
             raise Unknown
-
-
-def _git_folders(root: str) -> tuple[str, str]:
-    """Return the git folder of this work tree, and the one that all its work trees share."""
-    kept = light.join(root, ".git")
-    if not light.isdir(kept):
-        said = read_small_file(kept)
-        if not said.startswith(b"gitdir: "):
-            raise Unknown
-        kept = light.join(root, light.fsdecode(said[len(b"gitdir: ") :].rstrip(b"\r\n")))
-    common = light.fsdecode(read_small_file(light.join(kept, "commondir")).rstrip(b"\r\n"))
-    return kept, light.join(kept, common) if common else kept
 
 
 def _read_all(folders: Sequence[str], names: Sequence[str]) -> bytes:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from notyet.config.find import (
     OFF_VARIABLE,
     ConfigFile,
-    has_record,
     host_files,
     real_folder,
     root_of,
@@ -17,6 +16,7 @@ from notyet.config.find import (
     toml_files,
 )
 from notyet.config.off import switched_off
+from notyet.config.records import has_record, place_of
 from notyet.config.trust import candidate
 from notyet.core.text import visible
 from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair
@@ -89,8 +89,8 @@ def _files(cwd: str, environ: Mapping[str, str], setup: Setup) -> list[ConfigFil
     """Return the configuration files of this place, as the hook finds them."""
     state = state_folder(environ)
 
-    def is_recorded(path: str) -> bool:
-        return has_record(state, path)
+    def is_recorded(place: str) -> bool:
+        return has_record(state, place)
 
     place = real_folder(cwd)
     files = toml_files(place, environ, is_recorded)
@@ -117,7 +117,7 @@ def _file(file: ConfigFile, environ: Mapping[str, str], setup: Setup) -> Fault |
     try:
         found = candidate(file, environ)
     except OSError as error:
-        stays = _stays(was_trusted=has_record(state_folder(environ), file.path))
+        stays = _stays(was_trusted=has_record(state_folder(environ), place_of(file.path)))
         what = f"It cannot be read: {error.strerror or error}{stays}."
         return fault("config-invalid", what, where=where, fix="make it readable")
     is_untrusted = any(one.path == file.path for one in setup.untrusted)

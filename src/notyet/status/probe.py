@@ -20,7 +20,7 @@ from notyet.config.find import real_folder, root_of
 from notyet.config.off import switched_off
 from notyet.core.event import StopEvent
 from notyet.core.text import clean, first_line
-from notyet.git.repository import main_worktree
+from notyet.git.worktrees import main_worktree
 from notyet.hook.hook import PROBE, PROBE_SESSION
 from notyet.hook.probe import WOULD_RUN_NOTHING, would_run
 from notyet.hosts.faults import checks_of

@@ -86,7 +86,7 @@ def test_a_gate_that_depends_on_files_loads_what_looks_at_them(git_project):
     loaded_by(project)  # which makes the ledger
     asked = ["door", "silent", "setup", "gates", "answers"]
     # It is spared, because it passed.
-    assert_loads(project, [*asked, "files", "looking"], SPARED)
+    assert_loads(project, [*asked, "worktrees", "files", "looking"], SPARED)
     assert stops() == [("passed", "")] * 2
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from config_places import READS, hooks, write
 from notyet.cli.main import main
-from notyet.config.find import has_record, state_folder
+from notyet.config.find import state_folder
 from notyet.config.load import NO_LOOK, load
+from notyet.config.records import has_record
 from workspaces import load_there, unreachable, write_there
 
 pytestmark = pytest.mark.usefixtures("place")

@@ -14,8 +14,9 @@ from notyet.config.compiled import (
     remove_record,
     write_record,
 )
-from notyet.config.find import has_record, projects_files, record_path, state_folder
+from notyet.config.find import projects_files, state_folder
 from notyet.config.load import load
+from notyet.config.records import has_record, record_path
 from notyet.core.event import StopEvent
 from notyet.core.plan import missing_names, select
 

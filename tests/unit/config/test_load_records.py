@@ -9,8 +9,9 @@ import pytest
 
 from config_places import READS, commands, hooks, setup, write, write_own, write_user_toml
 from notyet.config.compiled import read_record
-from notyet.config.find import record_path, state_folder
+from notyet.config.find import state_folder
 from notyet.config.load import load
+from notyet.config.records import record_path
 
 # An earlier version kept `when` and `paths` with the command.
 OLD = {

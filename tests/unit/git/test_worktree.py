@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from notyet.git.repository import in_main_worktree, main_worktree
+from notyet.git.worktrees import in_main_worktree, main_worktree
 
 
 def git(folder, *words):

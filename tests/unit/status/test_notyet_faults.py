@@ -9,8 +9,9 @@ from contextlib import closing
 import pytest
 
 from hook_runs import new_project, payload, run_hook, trust
-from notyet.config.find import record_path, state_folder
+from notyet.config.find import state_folder
 from notyet.config.load import Setup, load
+from notyet.config.records import record_path
 from notyet.ledger.connection import default_path
 from notyet.status import notyet_faults as own
 from notyet.status.notyet_faults import notyet_faults

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from notyet.config.find import root_of
-from notyet.git.repository import main_worktree
+from notyet.git.worktrees import main_worktree
 from notyet.hosts.claude import HOST
 from notyet.install import settings
 from notyet.install.settings import SettingsFile, distinct

@@ -11,7 +11,7 @@ import pwd
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from notyet.git.repository import in_main_worktree
+from notyet.git.worktrees import in_main_worktree
 from notyet.hosts.codex import trust
 from notyet.hosts.faults import Checks, managed_only
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from notyet.config.document import name_of
 from notyet.config.find import above, root_of
-from notyet.git.repository import in_main_worktree
+from notyet.git.worktrees import in_main_worktree
 from notyet.hosts.codex import HOST, trust
 from notyet.install import settings
 from notyet.install.change import change_of
