@@ -274,7 +274,7 @@ from notyet import Engine, Ledger
 from notyet.errors import Refused
 from notyet.supervise import Supervisor, SupervisorSettings
 async def main():
-    settings = SupervisorSettings(poll=0.01, intent_patience=20.0)
+    settings = SupervisorSettings(poll=0.01)
     async with Supervisor(Engine(), Ledger({str(path)!r}), settings=settings) as supervisor:
 {story}
 asyncio.run(main())

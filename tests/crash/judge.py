@@ -29,7 +29,7 @@ def _task(db, task):
         sql = f"SELECT * FROM {table} WHERE task = ?"  # noqa: S608  # our own tables
         return [dict(row) for row in db.execute(sql, (task["id"],))]
 
-    for table in ("runs", "steers", "messages", "intents", "outbox"):
+    for table in ("runs", "steers", "messages", "outbox"):
         task[table] = all_of(table)
     task["about"] = json.loads(task["about"])
     task["agent"] = json.loads(task["ref"])["agent"]
@@ -117,24 +117,21 @@ def _as_expected(world, before, result):
 
 def _expected(world, before):
     """Return how a task that was found in this state may end."""
-    wanted = {intent["what"] for intent in before["intents"] if intent["state"] == "pending"}
-    # A person who wants it to go on, and is heard before its end is written down, gets that.
-    more = {"done"} if "steer" in wanted else set()
     if world.knowing == "cannot be reopened":
         if before["state"] == "running":
-            return {"interrupted"} | more
-        return {before["ending"] or "interrupted"} | more
+            return {"interrupted"}
+        return {before["ending"] or "interrupted"}
     key = before["steer"]["key"] if before["steer"] else before["key"]
     sent = before["steer"]["phase"] if before["steer"] else before["sent"]
     if before["state"] in {"running", "steering"} and sent != "reserved":
         has_it = any(line["key"] == key for line in world.prompts_before)
         if has_it or world.knowing == "cannot know":
-            return {"interrupted"} | more
+            return {"interrupted"}
     if before["ending"] == "error" or any(
         step[0] == "fail" for step in world.script[before["agent"]]
     ):
-        return {"done", "error"} | more  # nobody is left who could say that it healed
-    return {"done"} | more
+        return {"done", "error"}  # nobody is left who could say that it healed
+    return {"done"}
 
 
 def _delivered(world, task, result, after):

@@ -107,7 +107,7 @@ async def other_process_speaks_and_steers(world):
         await world.until("accepted 1")
         await other.say(handle.task_id, "and also this")
         world.moment("said").set()
-        await world.until("accepted 2")
+        await at_run(other, handle.task_id, 2)
         await other.steer(handle.task_id, "another way")
         await handle
 
@@ -130,6 +130,22 @@ async def other_process_steers_while_the_gate_is_asked(world):
         await world.until("gating 1")
         await other.steer(handle.task_id, "another way")
         await handle
+
+
+@scenario(coder=[("say", "done"), ("hang",)])
+async def other_process_kills(world):
+    async with world.supervisor() as supervisor, world.supervisor() as other:
+        handle = await supervisor.spawn(world.agent("coder"), "do it")
+        await at_run(other, handle.task_id, 2)
+        await other.kill(handle.task_id)
+        await handle
+
+
+async def at_run(supervisor, task, generation):
+    """Wait until the ledger has this run: a task that is being steered is not steered again."""
+    async with asyncio.timeout(20):
+        while (await supervisor.task(task)).generation < generation:
+            await asyncio.sleep(0.005)
 
 
 async def recovery(world):

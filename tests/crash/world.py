@@ -17,7 +17,6 @@ QUICK = SupervisorSettings(
     steer_pause=0.0,
     first_retry=0.01,
     abort_patience=2.0,
-    intent_patience=5.0,
     ledger_patience=5.0,
 )
 
@@ -146,8 +145,6 @@ class Agent:
         if step == "slow":
             self.world.moment("unaccepted").set()
             await self._or_stopped(self.world.until("accepting"))
-        if self.world.is_recovering:
-            await asyncio.sleep(2 * QUICK.poll)  # so that intents are found before it is over
         self.on_news(News(kind="accepted"))
         self.on_news(News(kind="ref"))
         point("after a prompt was accepted")

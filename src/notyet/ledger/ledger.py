@@ -28,7 +28,7 @@ from notyet.ledger.stop_rows import (
     stop_row,
     stored_folder,
 )
-from notyet.run.proc import is_gone, own_start
+from notyet.run.proc import is_gone, own_machine, own_start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,10 +66,10 @@ NEW_AGENT = (
 )
 SEE_AGENT = f"UPDATE agents SET seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE id = ?"
 COUNT = f"UPDATE agents SET last_stop = ?, seen_at = ?, {_settings(HISTORY_COLUMNS)} WHERE id = ?"
-ASKER = "token, pid, pid_start, begun_at"  # the arguments of `is_lost`
+ASKER = "token, pid, pid_start, machine, begun_at"  # the arguments of `is_lost`
 NEW_STOP = (
-    "INSERT INTO stops (agent, turn, begun_at, pid, pid_start, token, digest, event, place,"
-    " outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'asking') RETURNING id"
+    "INSERT INTO stops (agent, turn, begun_at, pid, pid_start, machine, token, digest, event,"
+    " place, outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'asking') RETURNING id"
 )
 DECIDE = f"UPDATE stops SET ended_at = ?, {_settings(STOP_COLUMNS)} WHERE id = ?"
 NEW_REPORT = f"INSERT INTO reports ({', '.join(REPORT_COLUMNS)}) VALUES ({_marks(REPORT_COLUMNS)})"
@@ -165,7 +165,7 @@ class Ledger:
             overridden = _override(db, agent) if is_new_turn and agent.history.blocked else 0
             now = time.time()
             number = _save_agent(db, agent, event, history, now)
-            asker = (light.getpid(), own_start(), token)
+            asker = (light.getpid(), own_start(), own_machine(), token)
             new = (number, history.turn, now, *asker, digest, stored, place)
             (stop,) = db.execute(NEW_STOP, new).fetchone()
             warnings = self.connection.take_warnings()
@@ -267,7 +267,7 @@ class Ledger:
             )
             if row is None:
                 return None
-            asker, known = row[:4], row[4:]
+            asker, known = row[:5], row[5:]
             if known[0] != "asking":
                 decision = decision_of(known, reports)
                 is_answer = decision.outcome != "skipped" or decision.why not in _WITHOUT_ANSWER
@@ -366,10 +366,12 @@ def with_stored_turn_id(event: StopEvent) -> StopEvent:
     return variant(event, {"turn_id": key_text(event.turn_id)}) if event.turn_id else event
 
 
-def is_lost(token: bytes, pid: int, pid_start: str, begun_at: float) -> bool:
+def is_lost(token: bytes, pid: int, pid_start: str, machine: str, begun_at: float) -> bool:
     """Return True if the process that was deciding a stop is gone."""
     if time.time() - begun_at > _LOST_AFTER:
         return True
+    if machine and machine != own_machine():
+        return False  # only time tells
     if pid == light.getpid():
         return token not in deciding_here
     return is_gone(pid, pid_start)

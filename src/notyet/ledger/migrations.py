@@ -19,7 +19,27 @@ if TYPE_CHECKING:
 
 # Each step takes a file to the next version: the first one from FIRST_VERSION to the one after it.
 # A new step raises VERSION in connection.py by one. Steps that were released are never edited.
-STEPS: tuple[Callable[[Connection], None], ...] = ()
+_TO_2 = """
+    DROP TABLE intents;
+    ALTER TABLE owners RENAME COLUMN space TO machine;
+    ALTER TABLE stops ADD COLUMN machine TEXT NOT NULL DEFAULT '';
+    ALTER TABLE tasks ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX tasks_moved ON tasks (owner) WHERE moved = 1;
+    ALTER TABLE runs ADD COLUMN cut_off TEXT
+"""
+
+
+def _to_2(db: Connection) -> None:
+    """Name machines, and let any process move a task.
+
+    `machine` is where a process id means something. `moved` is 1 until a task's owner has noticed
+    the move of another process. `cut_off` is JSON of a turn that a steer ended.
+    """
+    for statement in statements(_TO_2):
+        db.execute(statement)
+
+
+STEPS: tuple[Callable[[Connection], None], ...] = (_to_2,)
 
 
 def prepare(db: Connection, path: str, version: int, journal: Literal["WAL", "DELETE"]) -> None:

@@ -222,7 +222,7 @@ def same_turn(ledger: Ledger, number: int, most: int = 10) -> list[PastStop]:
 _EARLIER = "SELECT id FROM stops WHERE agent = ? AND id < ? AND turn = ? ORDER BY id DESC LIMIT ?"
 _LATER = _EARLIER.replace("id < ?", "id > ?").replace("id DESC", "id")
 _AGENT = ("host", "session_id", "agent_id")
-_STOP = ("id", "place", "begun_at", "ended_at", "repeated", "event", "token", "pid", "pid_start")
+_STOP = ("id", "place", "ended_at", "repeated", "event", *ASKER.split(", "))
 _COLUMNS = (*_AGENT, *_STOP, *STOP_COLUMNS, "followed")
 _READ = f"""
 SELECT {", ".join(f"a.{name}" for name in _AGENT)},
@@ -278,9 +278,9 @@ _AS_STORED = tuple(
 )
 
 
-def has_lost_asker(outcome: str, token: bytes, pid: int, pid_start: str, begun_at: float) -> bool:
-    """Return True if a stop will never be decided: its process is gone."""
-    return outcome == "asking" and is_lost(token, pid, pid_start, begun_at)
+def has_lost_asker(outcome: str, *asker: Any) -> bool:
+    """Return True if a stop will never be decided: its process, the `ASKER`, is gone."""
+    return outcome == "asking" and is_lost(*asker)
 
 
 def _lost_among(db: sqlite3.Connection, ids: Sequence[int]) -> set[int]:

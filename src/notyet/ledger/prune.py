@@ -209,7 +209,7 @@ _OLD_TASKS = """
                     AND status IN ('pending', 'leased', 'suspended'))
     ORDER BY created_at LIMIT ?
 """
-_WITH_THEM = ("runs", "steers", "messages", "intents", "outbox")
+_WITH_THEM = ("runs", "steers", "messages", "outbox")
 _IDLE_OWNERS = (
     "DELETE FROM owners WHERE lease_until < ?"
     " AND id NOT IN (SELECT owner FROM tasks WHERE ended_at IS NULL)"

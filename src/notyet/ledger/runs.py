@@ -28,6 +28,7 @@ from notyet.ledger.transitions import (
     reserve,
     send_messages,
     settle_messages,
+    tell_owner,
 )
 
 TYPE_CHECKING = False
@@ -137,13 +138,13 @@ class Runs:
 
         return self._connection.write_through(settle)
 
-    def steer(self, task: str, owner: int, key: str, prompt: str, pause: float) -> None:
-        """Reserve a steer by hand (K16), once for each key. Raises Refused."""
+    def steer(self, task: str, mover: int, key: str, prompt: str, pause: float) -> None:
+        """Reserve a steer by hand (K16), once for each key; any process may. Raises Refused."""
 
         def redirect(db: sqlite3.Connection) -> None:
             if db.execute("SELECT 1 FROM steers WHERE key = ?", (key,)).fetchone():
                 return
-            seen = _active(db, task, owner)
+            seen = _active(db, task)
             if seen.run.state == "steering":
                 raise Refused(f"task {task} is being steered already; wait until that has arrived")
             left = seen.steered_at + pause - time.time()
@@ -155,22 +156,31 @@ class Runs:
             move(db, seen.run, "steer")
             db.execute("UPDATE tasks SET steered_at = ? WHERE id = ?", (time.time(), task))
             clear_machine_messages(db, task)
+            tell_owner(db, seen, mover)
 
         self._connection.write_through(redirect)
 
     def say(
-        self, task: str, kind: Literal["user", "machine"], key: str, text: str, steer: str
+        self,
+        task: str,
+        kind: Literal["user", "machine"],
+        key: str,
+        text: str,
+        steer: str,
+        *,
+        mover: int = 0,
     ) -> None:
         """Queue a message for a task; a user's message beats gates that are running (C9).
 
-        Raises Refused. `steer` is the key for that case. A message with a known key is ignored.
+        Any process may. Raises Refused. `steer` is the key for that case. A message with a known
+        key is ignored.
         """
 
         def keep(db: sqlite3.Connection) -> None:
             said = db.execute("SELECT state FROM messages WHERE key = ?", (key,)).fetchone()
             if said is not None and said[0] != "cleared":
                 return
-            seen = _active(db, task, None)
+            seen = _active(db, task)
             if said is not None:  # said again, it comes after what was said since
                 db.execute("DELETE FROM messages WHERE key = ?", (key,))
             db.execute(
@@ -180,6 +190,7 @@ class Runs:
             )
             if seen.run.state == "gating" and kind == "user":
                 send_messages(db, seen, steer)
+            tell_owner(db, seen, mover)
 
         self._connection.write_through(keep)
 
@@ -274,21 +285,26 @@ class Runs:
         error: str | None = None,
         run: Run | None = None,
     ) -> Result | None:
-        """End a task in any state; None if it had ended, or is not ours.
+        """End a task in any state; None if it had ended.
 
-        With `run`, only if the task is still in that state. With `error`, it was not a person.
+        With `run`, only if the task is still in that state. With either `run` or `error` it is
+        its owner who ends it; without, it is a person, in any process.
         """
+        is_person = run is None and error is None
 
         def end(db: sqlite3.Connection) -> Result | None:
             seen = look(db, task)
-            if seen is None or seen.owner != owner or not can(seen.run, _SIGNALS[ending]):
+            if seen is None or not can(seen.run, _SIGNALS[ending]):
+                return None
+            if seen.owner != owner and not is_person:
                 return None
             if run is not None and (seen.run.id, seen.run.state) != (run.id, run.state):
                 return None
             signal = _SIGNALS[ending]
             result = freeze(db, seen, signal, ending, turn=turn, error=error)
-            if run is None and error is None:
+            if is_person:
                 db.execute("UPDATE tasks SET ended_by = ? WHERE id = ?", (signal, task))
+                tell_owner(db, seen, owner)
             return result
 
         return self._connection.write_through(end)
@@ -317,14 +333,12 @@ def _steered(db: sqlite3.Connection, key: str, owner: int) -> Seen | None:
     return seen if seen.steer is not None and seen.steer.key == key else None
 
 
-def _active(db: sqlite3.Connection, task: str, owner: int | None) -> Seen:
+def _active(db: sqlite3.Connection, task: str) -> Seen:
     seen = look(db, task)
     if seen is None:
         raise Refused(f"there is no task {task}; list them with: notyet tasks")
     if not can(seen.run, "kill"):
         raise Refused(f"task {task} has ended ({seen.run.ending or 'done'})")
-    if owner is not None and seen.owner != owner:
-        raise Refused(f"task {task} belongs to another process now")
     return seen
 
 

@@ -1,4 +1,4 @@
--- The ledger. Later versions add a numbered step in schema.py and leave this file as it is.
+-- The ledger. Later versions add a numbered step in migrations.py and leave this file as it is.
 -- PostgreSQL takes it too, with other types (tests/unit/ledger/test_portable_sql.py).
 -- No semicolon may stand in a comment or a value.
 

@@ -28,7 +28,13 @@ _VIEWS = f"""
       (SELECT key FROM outbox WHERE task = tasks.id ORDER BY created_at DESC LIMIT 1)
 """
 _ACTIVE = "SELECT id FROM tasks WHERE owner = ? AND ended_at IS NULL"
+_MOVED = "SELECT 1 FROM tasks WHERE owner = ? AND moved = 1 LIMIT 1"
 _UNDELIVERED = "SELECT task FROM outbox WHERE owner = ? AND status IN ('pending', 'leased')"
+
+_OPEN = (
+    "SELECT owner FROM tasks WHERE id = ? AND (ended_at IS NULL OR EXISTS (SELECT 1 FROM outbox"
+    " WHERE task = tasks.id AND status IN ('pending', 'leased')))"
+)
 
 
 class Course(Record, kw_only=True):
@@ -139,6 +145,14 @@ class Tasks:
 
         return self._connection.write(find)
 
+    def moved(self, owner: int) -> list[str]:
+        """Return an owner's tasks that other processes moved since the last call."""
+        if not self._connection.rows(_MOVED, (owner,)):
+            return []
+        sql = "UPDATE tasks SET moved = 0 WHERE owner = ? AND moved = 1 RETURNING id"
+        found = self._connection.write(lambda db: db.execute(sql, (owner,)).fetchall())
+        return [task for (task,) in found]
+
     def descendants(self, task: str) -> list[str]:
         """Return the active descendants of a task, the deepest first."""
         sql = (
@@ -173,7 +187,7 @@ class Tasks:
     def claim(self, owner: int, only: str = "") -> list[str]:
         """Take over the tasks and results of dead owners of the same program (K18).
 
-        Or `only` one active task, of any program. Returns the tasks.
+        Or `only` one task that is active or undelivered, of any program. Returns the tasks.
         """
 
         def claim(db: sqlite3.Connection) -> list[str]:
@@ -283,10 +297,8 @@ def _owners_at_work(db: sqlite3.Connection, owner: int) -> list[int]:
 
 
 def _claim_one(db: sqlite3.Connection, owner: int, task: str) -> list[str]:
-    seen = look(db, task)
-    if seen is None or seen.owner == owner or not can(seen.run, "kill"):
-        return []
-    if not is_over(db, seen.owner):
+    row = db.execute(_OPEN, (task,)).fetchone()
+    if row is None or row[0] == owner or not is_over(db, row[0]):
         return []
     return _take_over(db, owner, [task])
 

@@ -154,6 +154,12 @@ def move(db: sqlite3.Connection, run: Run, signal: Signal, **columns: object) ->
     return moved.rowcount == 1
 
 
+def tell_owner(db: sqlite3.Connection, seen: Seen, mover: int) -> None:
+    """Make the owner of a task look at it soon, if another process moved it (K18)."""
+    if seen.owner != mover:
+        db.execute("UPDATE tasks SET moved = 1 WHERE id = ?", (seen.task.id,))
+
+
 def has_others(db: sqlite3.Connection, task: str, overdue: Collection[str]) -> bool:
     """Return True if a task has active children besides the overdue ones."""
     rows = db.execute("SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL", (task,))
@@ -233,12 +239,6 @@ def freeze(
         error=error,
     )
     db.execute("UPDATE tasks SET ended_at = ? WHERE id = ?", (now, seen.task.id))
-    # A request for this very end is done; all others are too late.
-    db.execute(
-        "UPDATE intents SET state = CASE WHEN what = ? THEN 'done' ELSE 'refused' END,"
-        " answer = 'it has ended' WHERE task = ? AND state = 'pending'",
-        (signal, seen.task.id),
-    )
     db.execute(
         "INSERT INTO outbox (key, task, parent, result, status, owner, next_at, created_at)"
         " VALUES (?, ?, ?, ?, 'pending', ?, ?, ?)",

@@ -25,7 +25,7 @@ _MANY = 1000  # to look at so many process ids one by one is quicker than to lis
 _MOST_ANCESTORS = 64
 
 _own_start: dict[int, str] = {}  # by process id, since a child is another process
-_own_system: dict[int, tuple[str, str]] = {}
+_own_machine: dict[int, str] = {}
 
 
 def read(path: str) -> bytes:
@@ -93,26 +93,32 @@ def is_stopped(pid: int) -> bool:
     return _stat(pid)[:1] == [b"T"]
 
 
-def own_system() -> tuple[str, str]:
-    """Return the ids of this boot and of this process-id namespace; each empty if unknown."""
+def own_machine() -> str:
+    """Return an id of this machine and of this process-id namespace: a container has its own.
+
+    Process ids mean something only where this id is the same.
+    """
     pid = light.getpid()
-    if pid not in _own_system:
-        _own_system.clear()
-        _own_system[pid] = _boot(), _namespace()
-    return _own_system[pid]
+    if pid not in _own_machine:
+        machine = _id_in("/etc/machine-id") or f"{light.uname().nodename} {own_boot()}"
+        try:
+            space = light.readlink("/proc/self/ns/pid")  # the same on every bare Linux machine
+        except OSError:
+            space = ""
+        _own_machine.clear()
+        _own_machine[pid] = f"{machine} {space}"
+    return _own_machine[pid]
 
 
-def _boot() -> str:
+def own_boot() -> str:
+    """Return the id of this boot; empty if unknown."""
+    return _id_in("/proc/sys/kernel/random/boot_id")
+
+
+def _id_in(path: str) -> str:
     try:
-        return read("/proc/sys/kernel/random/boot_id").decode("ascii").strip()
+        return read(path).decode("ascii").strip()
     except (OSError, ValueError):
-        return ""
-
-
-def _namespace() -> str:
-    try:
-        return light.readlink("/proc/self/ns/pid")
-    except OSError:
         return ""
 
 

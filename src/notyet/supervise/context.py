@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from notyet.core.task import ending_of
 from notyet.errors import LedgerError, Refused, attempt, attempt_async
-from notyet.ledger.leases import Intents, Leases
+from notyet.ledger.leases import Leases
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.runs import Runs
 from notyet.ledger.tasks import Tasks
@@ -45,7 +45,6 @@ class Store:
         self.tasks = Tasks(ledger)
         self.runs = Runs(ledger)
         self.outbox = Outbox(ledger.connection)
-        self.intents = Intents(ledger.connection)
         self.leases = Leases(ledger.connection)
         self._patience = patience
         self._warn = warn

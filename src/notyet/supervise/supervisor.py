@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from notyet.core.session import Session, Turn
     from notyet.core.task import Announcement, Cleanup, Result, TaskView
     from notyet.engine.engine import Engine
-    from notyet.ledger.leases import What
     from notyet.ledger.ledger import Ledger
     from notyet.supervise.context import Deliver
     from notyet.supervise.live_task import Origin
+    from notyet.supervise.requests import What
     from notyet.supervise.settings import Progress
 
     T = TypeVar("T")
@@ -73,7 +73,7 @@ class Supervisor:
         self._settings = settings
         self._delivery = Delivery(self._context)
         self._requests = Requests(self._context)
-        self._heartbeat = Heartbeat(self._context, self._requests, self._delivery)
+        self._heartbeat = Heartbeat(self._context, self._delivery)
         self._closing: asyncio.Future[None] | None = None
         self._recovering = asyncio.Lock()
 
@@ -276,7 +276,7 @@ class Supervisor:
         while parent:
             try:
                 message = (parent, "machine", announcement.key, announced(result), new_key())
-                await self._store(self._store.runs.say, *message)
+                await self._store(self._store.runs.say, *message, mover=self._context.owner)
             except Refused:
                 above = await self._store(self._store.tasks.look, parent)
                 parent = above.task.parent if above is not None else ""

@@ -5,7 +5,6 @@ import pytest
 from notyet import Allow, Decision, Ledger
 from notyet.core.session import Turn
 from notyet.core.task import Task
-from notyet.ledger.leases import Intents
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.runs import run_id
 from supervised import Dead, first_run
@@ -41,7 +40,6 @@ class Desk(Dead):
     def __init__(self, folder):
         super().__init__(folder)
         self.outbox = Outbox(self.ledger.connection)
-        self.intents = Intents(self.ledger.connection)
 
     def enter(self, task="t1", session="", ref=None, owner=None, limit=9, **fields):
         run = first_run(task)

@@ -81,6 +81,28 @@ def test_a_step_that_fails_leaves_the_old_version(old, monkeypatch):
         assert "note" not in [row[1] for row in db.execute("PRAGMA table_info(stops)")]
 
 
+def test_a_ledger_of_the_first_version_keeps_its_stops_and_its_tasks(tmp_path):
+    path = tmp_path / "ledger.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for statement in statements(migrations.schema()):
+            db.execute(statement)
+        db.execute(
+            "INSERT INTO stops (agent, turn, begun_at, pid, token, digest, event, outcome)"
+            " VALUES (1, 1, 5, 1, x'00', x'00', '{}', 'passed')"
+        )
+        db.execute("INSERT INTO owners VALUES (7, 1, '', '', 'pid:[1]', 'bot', 5)")
+        db.execute(
+            "INSERT INTO tasks (id, parent, about, owner, run, generation, ref, session_id,"
+            " created_at) VALUES ('t', '', '{}', 7, 't.1', 1, '{}', '', 5)"
+        )
+        db.execute(f"PRAGMA application_id = {connection.APPLICATION}")
+        db.execute(f"PRAGMA user_version = {FIRST_VERSION}")
+    ledger = Ledger(path)
+    assert ledger.begin(stop()).stop == 2
+    assert rows(ledger, "SELECT id, machine FROM owners") == [(7, "pid:[1]")]
+    assert rows(ledger, "SELECT id, moved FROM tasks") == [("t", 0)]
+
+
 def test_the_script_can_be_split_at_its_semicolons():
     parts = statements(migrations.schema())
     assert all(sqlite3.complete_statement(f"{part};") for part in parts)

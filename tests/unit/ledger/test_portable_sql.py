@@ -9,12 +9,14 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from notyet import Ledger, ledger
 from notyet.ledger import past_stops
-from notyet.ledger.migrations import schema, statements
+from notyet.ledger.connection import NOW
+from notyet.ledger.migrations import STEPS, schema, statements
 from support import decide, stop
 
 VERBS = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\s")
@@ -140,6 +142,7 @@ def without_hints(text):
 def for_postgresql(text):
     """Return a statement as PostgreSQL takes it."""
     numbers = iter(range(1, 1000))
+    text = text.replace(NOW, "extract(epoch FROM clock_timestamp())")
     return re.sub(r"\?", lambda _: f"${next(numbers)}", without_hints(text))
 
 
@@ -155,7 +158,10 @@ def tables_for_postgresql():
         r" WITHOUT ROWID": "",
     }
     parts = []
-    for part in statements(schema()):
+    steps = []
+    for step in STEPS:
+        step(SimpleNamespace(execute=steps.append))
+    for part in (*statements(schema()), *steps):
         for pattern, instead in rules.items():
             part = re.sub(pattern, instead, part)  # noqa: PLW2901  # the same, translated
         parts.append(part)

@@ -308,7 +308,7 @@ def test_all_tasks_go_that_can_go_among_many_that_must_stay(ledger):
 def test_owners_that_are_gone_are_forgotten_where_no_task_is_old(ledger):
     ledger.connection.write(
         lambda db: db.execute(
-            "INSERT INTO owners (pid, pid_start, boot, space, program, lease_until)"
+            "INSERT INTO owners (pid, pid_start, boot, machine, program, lease_until)"
             " VALUES (1, '', '', '', '', 5)"
         )
     )

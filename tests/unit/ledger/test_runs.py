@@ -53,9 +53,8 @@ def test_no_move_of_another_owner_counts(sub):
     other = sub.leases.enrol(1000.0)
     runs = sub.runs
     assert not runs.finish("t1.1", DONE, "done", other)
-    assert runs.end("t1", other, "killed") is None
-    with pytest.raises(Refused, match="task t1 belongs to another process now"):
-        runs.steer("t1", other, "k", "x", 0.0)
+    assert runs.end("t1", other, "interrupted", error="x") is None
+    assert runs.end("t1", other, "killed", run=sub.tasks.look("t1").run) is None
     assert not sub.tasks.mark_sent(sub.tasks.look("t1").run, other, "dispatched")
     assert not sub.tasks.note_session("t1", other, {}, "s9")
     gating(sub)
@@ -66,6 +65,33 @@ def test_no_move_of_another_owner_counts(sub):
     assert not runs.accept("k2", other)
     assert runs.fail("k2", other, "x") is None
     assert sub.state() == "steering"
+
+
+@pytest.mark.rule("K18")
+@pytest.mark.parametrize(
+    ("move", "state"),
+    [
+        (lambda runs, mover: runs.end("t1", mover, "killed"), "ended"),
+        (lambda runs, mover: runs.steer("t1", mover, "k", "x", 0.0), "steering"),
+        (lambda runs, mover: runs.say("t1", "user", "k", "x", "k2", mover=mover), "running"),
+    ],
+)
+def test_any_process_may_make_a_persons_move_and_the_owner_finds_it_once(sub, move, state):
+    other = sub.leases.enrol(1000.0)
+    assert sub.tasks.moved(sub.owner) == []
+    move(sub.runs, other)
+    assert sub.state() == state
+    assert sub.tasks.look("t1").owner == sub.owner
+    assert sub.tasks.moved(other) == []
+    assert sub.tasks.moved(sub.owner) == ["t1"]
+    assert sub.tasks.moved(sub.owner) == []
+
+
+@pytest.mark.rule("K18")
+def test_an_owner_need_not_be_told_of_its_own_moves(sub):
+    sub.runs.say("t1", "user", "k", "x", "k2", mover=sub.owner)
+    sub.runs.end("t1", sub.owner, "killed")
+    assert sub.tasks.moved(sub.owner) == []
 
 
 @pytest.mark.rule("K2", "B3")

@@ -63,6 +63,17 @@ def test_a_stop_whose_process_died_is_lost_and_not_waited_for(ledger):
     assert rows(ledger, "SELECT outcome, why FROM stops WHERE id = 1") == [("skipped", "lost")]
 
 
+@pytest.mark.rule("B12", "K18")
+def test_a_stop_of_another_machine_is_not_lost_because_its_number_is_unknown_here(ledger):
+    first = ledger.begin(stop())
+    with closing(sqlite3.connect(ledger.path)) as db, db:
+        db.execute("UPDATE stops SET pid = 2147483646, machine = 'elsewhere'")
+    assert ledger.begin(stop()).repeats == first.stop
+    with closing(sqlite3.connect(ledger.path)) as db, db:
+        db.execute("UPDATE stops SET begun_at = 5")
+    assert not ledger.begin(stop()).repeats
+
+
 def test_a_waiting_repetition_gives_up_when_the_first_process_is_gone(ledger):
     ledger.begin(stop())
     with closing(sqlite3.connect(ledger.path)) as db, db:

@@ -41,23 +41,23 @@ def test_the_number_of_an_owner_that_was_taken_for_dead_is_not_given_again(desk)
 def test_a_message_is_kept_once_for_each_key_also_after_its_task_has_ended(desk):
     desk.enter("t")
     for _ in range(2):
-        desk.runs.say("t", "user", "intent 1", "words", "steer")
+        desk.runs.say("t", "user", "key 1", "words", "steer")
     kill(desk, "t")
-    desk.runs.say("t", "user", "intent 1", "words", "steer")
+    desk.runs.say("t", "user", "key 1", "words", "steer")
     assert rows(desk.ledger, "SELECT text, state FROM messages") == [("words", "unsent")]
     with pytest.raises(Refused, match="has ended"):
-        desk.runs.say("t", "user", "intent 2", "words", "steer")
+        desk.runs.say("t", "user", "key 2", "words", "steer")
 
 
 @pytest.mark.rule("K7", "K16")
 def test_a_steer_by_hand_is_reserved_once_for_each_key(desk):
     desk.enter("t")
     for _ in range(2):
-        desk.runs.steer("t", desk.owner, "intent 1", "another way", 0.0)
-    assert desk.runs.dispatch("intent 1", desk.owner)
-    assert desk.runs.accept("intent 1", desk.owner)
-    desk.runs.steer("t", desk.owner, "intent 1", "another way", 0.0)
-    assert rows(desk.ledger, "SELECT key, phase FROM steers") == [("intent 1", "accepted")]
+        desk.runs.steer("t", desk.owner, "key 1", "another way", 0.0)
+    assert desk.runs.dispatch("key 1", desk.owner)
+    assert desk.runs.accept("key 1", desk.owner)
+    desk.runs.steer("t", desk.owner, "key 1", "another way", 0.0)
+    assert rows(desk.ledger, "SELECT key, phase FROM steers") == [("key 1", "accepted")]
 
 
 @pytest.mark.rule("K7", "K8")

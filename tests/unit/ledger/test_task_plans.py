@@ -9,7 +9,7 @@ from notyet.core.session import News, Turn
 from notyet.ledger.connection import Connection
 from notyet.supervise import Supervisor, SupervisorSettings
 
-GROWING = ("tasks", "runs", "steers", "messages", "intents", "outbox", "agents", "stops", "reports")
+GROWING = ("tasks", "runs", "steers", "messages", "outbox", "agents", "stops", "reports")
 
 
 class Agent:

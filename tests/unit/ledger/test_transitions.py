@@ -1,10 +1,13 @@
 """Moves that lost something once: a task, a report, an answer, a budget."""
 
+import os
+
 import pytest
 
 from notyet import Allow, Block, Decision, Halt
 from notyet.core.session import Turn
 from notyet.errors import Refused
+from notyet.run.proc import start_time
 from support import rows, stop
 
 BLOCK = Decision(verdict=Block("more"), outcome="blocked", turn=1, limit=3)
@@ -181,17 +184,55 @@ def test_an_owner_that_was_fenced_changes_nothing_of_a_delivery_but_that_it_happ
 
 
 @pytest.mark.rule("K18")
-def test_an_owner_with_other_process_ids_than_ours_lives_as_long_as_its_lease(desk):
+@pytest.mark.parametrize("machine", ["elsewhere pid:[4026531836]", "elsewhere pid:[1]"])
+def test_an_owner_on_another_machine_lives_as_long_as_its_lease(desk, machine):
     other = desk.leases.enrol(1000.0)
     desk.enter()
     rows(desk.ledger, "UPDATE tasks SET owner = ?", other)
-    gone = "UPDATE owners SET pid = 2147483647, space = 'pid:[1]' WHERE id = ?"
-    rows(desk.ledger, gone, other)
+    gone = "UPDATE owners SET pid = 2147483647, boot = 'its', machine = ? WHERE id = ?"
+    rows(desk.ledger, gone, machine, other)
     assert desk.tasks.claim(desk.owner) == []
     assert desk.tasks.views("t1")[0].owner_alive
     rows(desk.ledger, "UPDATE owners SET lease_until = 1 WHERE id = ?", other)
     assert not desk.tasks.views("t1")[0].owner_alive
     assert desk.tasks.claim(desk.owner) == ["t1"]
+
+
+@pytest.mark.rule("K18")
+def test_a_clock_that_jumps_forward_takes_no_task_from_a_living_process_of_this_machine(desk):
+    other = desk.leases.enrol(1000.0)
+    desk.enter()
+    living = "UPDATE owners SET lease_until = 1, pid = ?, pid_start = ? WHERE id = ?"
+    rows(desk.ledger, living, os.getppid(), start_time(os.getppid()), desk.owner)
+    assert desk.tasks.claim(other) == []
+    assert desk.tasks.views("t1")[0].owner_alive
+    rows(desk.ledger, "UPDATE owners SET pid_start = '' WHERE id = ?", desk.owner)
+    assert desk.tasks.claim(other) == ["t1"]  # where the start of a process is unknown
+
+
+@pytest.mark.rule("K18")
+def test_leases_are_counted_by_the_clock_of_the_database(desk, monkeypatch):
+    monkeypatch.setattr("time.time", lambda: 5.0)  # this process's own is wrong
+    other = desk.leases.enrol(1000.0)
+    rows(desk.ledger, "UPDATE owners SET machine = 'elsewhere' WHERE id = ?", desk.owner)
+    assert desk.leases.renew(desk.owner, 1000.0)
+    desk.enter()
+    assert desk.tasks.claim(other) == []
+    assert desk.leases.renew(desk.owner, -1.0)
+    assert desk.tasks.claim(other) == ["t1"]
+
+
+@pytest.mark.rule("K8", "K18")
+def test_one_task_that_ended_is_taken_over_while_its_result_is_not_delivered(desk):
+    desk.enter()
+    desk.end()
+    other = desk.leases.enrol(1000.0)
+    assert desk.tasks.claim(other, "t1") == []
+    desk.leases.retire(desk.owner)
+    assert desk.tasks.claim(other, "t1") == ["t1"]
+    desk.outbox.acknowledge("t1")
+    desk.leases.retire(other)
+    assert desk.tasks.claim(desk.leases.enrol(1000.0), "t1") == []
 
 
 @pytest.mark.rule("K18")

@@ -1,4 +1,4 @@
-"""Whose a task is: leases, takeovers, and what other processes may ask of the owner."""
+"""Whose a task is: leases, takeovers, and what other processes may do with it."""
 
 import asyncio
 import json
@@ -169,7 +169,7 @@ def test_closing_leaves_unfinished_tasks_to_recovery(tmp_path):
 @pytest.mark.parametrize(
     ("verb", "ending"), [("kill", "killed"), ("reset", "reset"), ("interrupt", "interrupted")]
 )
-def test_another_process_ends_a_task_through_its_owner(world, verb, ending):
+def test_another_process_ends_a_task_and_its_owner_ends_the_agent(world, verb, ending):
     agent = Agent(Agent.WAIT)
     handle = world.launch(agent)
     world.at_work(agent)
@@ -201,16 +201,63 @@ def test_another_process_steers_a_task_and_is_told_why_it_may_not(tmp_path):
 
 
 @pytest.mark.rule("K18")
-def test_an_owner_that_does_not_answer_is_not_waited_for_forever(world):
+def test_a_kill_does_not_wait_for_an_owner_that_hangs(world):
     agent = Agent(Agent.WAIT)
     handle = world.launch(agent)
     world.at_work(agent)
-    world.do(world.supervisor._heartbeat.stop())
-    with World(world.folder, beside=world, intent_patience=0.05) as other:
-        with pytest.raises(Refused, match=f"the process that owns task {handle.task_id} does not"):
-            other.do(other.supervisor.kill(handle))
-        assert other.rows("SELECT count(*) FROM intents") == [(0,)]
+    world.do(world.supervisor._heartbeat.stop())  # it notices nothing
+    with World(world.folder, beside=world) as other:
+        assert other.do(other.supervisor.kill(handle)) is True
+        assert other.do(other.supervisor.kill(handle)) is False
+        assert (other.state(handle), other.view(handle).ending) == ("ended", "killed")
     world.do(world.supervisor._heartbeat.start())
+    assert world.rows("SELECT moved FROM tasks") == [(1,)]  # another owner by now
+
+
+@pytest.mark.rule("K18", "K7")
+def test_a_steer_for_a_dead_owner_is_sent_by_the_one_who_recovers(tmp_path):
+    with World(tmp_path) as dead:
+        agent = Agent(Agent.WAIT)
+        handle = dead.spawn(agent)
+        dead.at_work(agent)
+        dead.known()
+    again = Agent("another way", knows=False)
+    with World(tmp_path, reopen=lambda ref: again) as world:
+        world.do(world.supervisor.steer(handle.task_id, "The other way."))
+        (taken,) = world.do(world.supervisor.recover())
+        assert world.result(taken).text == "another way"
+    assert again.got == ["do it\n\nThe other way."]
+
+
+@pytest.mark.rule("K18")
+def test_another_process_cannot_end_what_has_ended_nor_speak_to_it(world):
+    handle = world.launch(Agent("done"))
+    world.result(handle)
+    with World(world.folder, beside=world) as other:
+        assert other.do(other.supervisor.interrupt(handle)) is False
+        with pytest.raises(Refused, match="has ended"):
+            other.do(other.supervisor.say(handle, "hello"))
+        with pytest.raises(Refused, match="there is no task t9"):
+            other.do(other.supervisor.kill("t9"))
+
+
+@pytest.mark.rule("K8", "K18")
+def test_recovering_only_one_task_delivers_what_it_ended_with(tmp_path):
+    delivered = []
+
+    with World(tmp_path) as dead:
+        handle = dead.spawn(Agent("done"))
+        dead.until(lambda: dead.state(handle) == "ended")
+
+    async def deliver(announcement):
+        delivered.append(announcement.result.text)
+
+    with World(tmp_path, deliver=deliver, reopen=lambda ref: Agent()) as world:
+        (taken,) = world.do(world.supervisor.recover(only=handle.task_id))
+        assert world.result(taken).text == "done"
+        world.until(lambda: delivered)
+        assert world.do(world.supervisor.recover(only=handle.task_id)) == ()
+    assert delivered == ["done"]
 
 
 @pytest.mark.rule("K18")
