@@ -1,7 +1,8 @@
 """Where a process can be ended: every write of the ledger, and whatever else calls `point`.
 
 Nothing in the product knows of this. A process that is to die counts the points that it passes
-and sends itself SIGKILL at one of them, so that no handler and no `finally` runs.
+and sends itself SIGKILL at one of them, so that no handler and no `finally` runs; or SIGSTOP, to
+be continued after others took it for dead.
 """
 
 import itertools
@@ -13,14 +14,15 @@ from notyet.ledger.connection import Connection
 _passed = itertools.count()
 _names = []
 _target = None
+_signal = signal.SIGKILL
 
 
-def arm(target=None):
+def arm(target=None, number=signal.SIGKILL):
     """Die at this point; with None, only write down which points there are."""
-    global _passed, _target  # noqa: PLW0603  # of a process that was forked for this
+    global _passed, _target, _signal  # noqa: PLW0603  # of a process that was forked for this
     _passed = itertools.count()
     _names.clear()
-    _target = target
+    _target, _signal = target, number
     original = Connection._attempt
 
     def attempt(self, begin, work, *, flush):
@@ -45,7 +47,7 @@ def point(name):
     number = next(_passed)
     _names.append(name)
     if number == _target:
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), _signal)
 
 
 def names():

@@ -3,23 +3,27 @@
     PYTHONPATH=tests python -m crash.harness [SCENARIO ...] [--every N] [--then N] [--jobs N]
 
 `--every N` takes every Nth point. `--then N` also ends the *recovery* at every Nth point of its
-own. `--only SCENARIO:KNOWING:POINT[:POINT]` repeats one case and prints its journal.
+own. `--suspend` only suspends the supervisor (SIGSTOP), until its lease has run out and another
+machine has recovered its tasks; then it goes on. `--only SCENARIO:KNOWING:POINT[:POINT]` repeats
+one case and prints its journal.
 """
 
 import argparse
 import asyncio
 import json
 import os
-import shutil
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
+from contextlib import closing, contextmanager
 
 from crash import faults
 from crash.judge import judge, snapshot
 from crash.scenarios import SCENARIOS, recovery
 from crash.world import World
+from notyet.ledger import leases
 
 KNOWING = ("knows", "cannot know", "cannot be reopened")
 PATIENCE = 30.0
@@ -27,13 +31,25 @@ PATIENCE = 30.0
 
 def in_child(work, world, target):
     """Run a coroutine in a fork of this process; return its points, None if it was killed."""
+    status = ended(begun(work, world, target))
+    if os.WIFSIGNALED(status):
+        return None
+    if status:
+        raise AssertionError("it failed")
+    with open(os.path.join(world.folder, "points"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def begun(work, world, target, number=signal.SIGKILL):
+    """Start a coroutine in a fork of this process, which sends itself a signal at a point."""
     report = os.path.join(world.folder, "points")
     pid = os.fork()
     if pid == 0:
         status = 1
         try:
             os.setpgid(0, 0)
-            faults.arm(target)
+            leases.own_machine = lambda: world.machine
+            faults.arm(target, number)
             asyncio.run(work(world))
             with open(report, "w", encoding="utf-8") as file:
                 json.dump(faults.names(), file)
@@ -45,46 +61,72 @@ def in_child(work, world, target):
         finally:
             sys.stderr.flush()
             os._exit(status)
+    return pid
+
+
+def ended(pid):
+    """Wait until a child has ended, or is suspended; return its status."""
     ends = time.monotonic() + PATIENCE
-    pause = 0.002
-    while True:
-        found, status = os.waitpid(pid, os.WNOHANG)
+    while time.monotonic() < ends:
+        found, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
         if found:
-            break
-        if time.monotonic() > ends:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            raise AssertionError("it hangs")
-        time.sleep(pause)
-    if os.WIFSIGNALED(status):
-        return None
-    if status:
-        raise AssertionError("it failed")
-    with open(report, encoding="utf-8") as file:
-        return json.load(file)
+            return status
+        time.sleep(0.002)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    raise AssertionError("it hangs")
+
+
+def suspended(scenario, knowing, first):
+    """Suspend a supervisor for longer than its lease; return what is wrong when it went on."""
+    function, script = SCENARIOS[scenario]
+    with folder() as place:
+        world = World(place, script, knowing, lease=0.4)
+        pid = begun(function, world, first, signal.SIGSTOP)
+        try:
+            is_suspended = os.WIFSTOPPED(ended(pid))
+            with closing(sqlite3.connect(world.ledger.path)) as db, db:
+                db.execute("UPDATE owners SET lease_until = 1 WHERE lease_until > 0")
+            before = snapshot(world)
+            after = World(place, script, knowing, is_recovering=True, machine="another")
+            after.prompts_before = world.read("got")
+            in_child(recovery, after, None)
+            if is_suspended:
+                os.kill(pid, signal.SIGCONT)
+                ended(pid)  # however: its tasks are not its own any more
+            return judge(after, before, snapshot(world)), world.read()
+        except AssertionError as error:
+            return [str(error)], world.read()
+
+
+@contextmanager
+def folder():
+    """Make a folder in memory, if there is such a place."""
+    place = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108  # a folder of our own in it
+    with tempfile.TemporaryDirectory(
+        prefix="notyet-crash-", dir=place, ignore_cleanup_errors=True
+    ) as name:
+        yield name
 
 
 def case(scenario, knowing, first=None, second=None):
     """Live through one crash, or two; return (what is wrong, the points that were passed)."""
     function, script = SCENARIOS[scenario]
-    place = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108  # a folder of our own in it
-    folder = tempfile.mkdtemp(prefix="notyet-crash-", dir=place)
-    try:
-        world = World(folder, script, knowing)
-        points = in_child(function, world, first)
-        after = World(folder, script, knowing, is_recovering=True)
-        if second is not None:
-            points = in_child(recovery, after, second)
-            after = World(folder, script, knowing, is_recovering=True)
-        before = snapshot(world)
-        after.prompts_before = world.read("got")
-        again = in_child(recovery, after, None)
-        wrong = judge(after, before, snapshot(world))
-        return wrong, points, again, world.read()
-    except AssertionError as error:
-        return [str(error)], None, None, world.read()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with folder() as place:
+        world = World(place, script, knowing)
+        try:
+            points = in_child(function, world, first)
+            after = World(place, script, knowing, is_recovering=True)
+            if second is not None:
+                points = in_child(recovery, after, second)
+                after = World(place, script, knowing, is_recovering=True)
+            before = snapshot(world)
+            after.prompts_before = world.read("got")
+            again = in_child(recovery, after, None)
+            wrong = judge(after, before, snapshot(world))
+            return wrong, points, again, world.read()
+        except AssertionError as error:
+            return [str(error)], None, None, world.read()
 
 
 def cases(scenarios, every, then):
@@ -103,6 +145,21 @@ def cases(scenarios, every, then):
                         yield scenario, knowing, first, second
 
 
+def suspensions(scenarios, every):
+    """Suspend at every point that holds no lock; return how many there were, and what was wrong."""
+    count, broken = 0, {}
+    for scenario in scenarios:
+        for knowing in KNOWING:
+            _, points, _, _ = case(scenario, knowing)
+            free = [n for n, name in enumerate(points) if not name.endswith("before its commit")]
+            for first in free[::every]:
+                wrong, _ = suspended(scenario, knowing, first)
+                count += 1
+                if wrong:
+                    broken[f"{scenario}:{knowing}:{first} ({points[first]})"] = wrong
+    return count, broken
+
+
 def run(scenarios, every, then):
     """Run cases; return how many there were, and what was wrong in which."""
     count, broken = 0, {}
@@ -114,7 +171,7 @@ def run(scenarios, every, then):
     return count, broken
 
 
-def in_parallel(scenarios, every, then, jobs):
+def in_parallel(scenarios, every, then, jobs, *, suspend=False):
     """Share the scenarios among forks of this process."""
     read, write = os.pipe()
     waiting = sorted(scenarios)
@@ -122,7 +179,8 @@ def in_parallel(scenarios, every, then, jobs):
         if os.fork() == 0:
             os.close(read)
             for scenario in waiting[number::jobs]:
-                count, broken = run([scenario], every, then)
+                work = suspensions([scenario], every) if suspend else run([scenario], every, then)
+                count, broken = work
                 line = json.dumps({"scenario": scenario, "count": count, "broken": broken})
                 os.write(write, line.encode() + b"\n")
             os._exit(0)
@@ -140,13 +198,15 @@ def main(args):
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--then", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--suspend", action="store_true")
     parser.add_argument("--only")
     options = parser.parse_args(args)
     if options.only:
         return repeat(options.only)
     total, broken, started = 0, {}, time.monotonic()
     scenarios = options.scenarios or list(SCENARIOS)
-    for report in in_parallel(scenarios, options.every, options.then, options.jobs):
+    how = {"suspend": options.suspend}
+    for report in in_parallel(scenarios, options.every, options.then, options.jobs, **how):
         total += report["count"]
         broken |= report["broken"]
         say(f"  {report['scenario']:<40} {report['count']:>6} crashes")

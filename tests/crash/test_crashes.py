@@ -44,6 +44,12 @@ def test_a_recovery_that_is_killed_is_recovered_too():
 
 
 @pytest.mark.rule("K7", "K18")
+def test_a_supervisor_that_was_suspended_for_longer_than_its_lease_sends_no_prompt_twice():
+    done = run("crash.harness", "block_then_pass", "--suspend", "--every", "5", "--jobs", "2")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.rule("K7", "K18")
 def test_200_subagents_in_two_processes_of_which_one_is_killed_lose_nothing():
     done = run("bench.soak_supervised", "--tasks", "200", "--at-once", "40")
     assert done.returncode == 0, done.stdout

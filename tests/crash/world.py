@@ -5,7 +5,7 @@ import json
 import os
 
 from crash.faults import point
-from notyet import Block, Engine, Function, Gate, Ledger, Limits, Match
+from notyet import Block, Engine, Function, Gate, Ledger, Limits, Match, replace
 from notyet.core.session import News, Turn
 from notyet.errors import SendError
 from notyet.supervise import Supervisor, SupervisorSettings
@@ -24,12 +24,14 @@ QUICK = SupervisorSettings(
 class World:
     """One folder: a ledger, and a journal that many processes append to."""
 
-    def __init__(self, folder, script, knowing, *, is_recovering=False):
+    def __init__(self, folder, script, knowing, *, is_recovering=False, machine="this", lease=60.0):
         self.folder = folder
         self.ledger = Ledger(os.path.join(folder, "ledger.db"))
         self.script = script  # agent -> its steps, one for each prompt that it gets
         self.knowing = knowing  # "knows", "cannot know", "cannot be reopened"
         self.is_recovering = is_recovering
+        self.machine = machine
+        self.settings = replace(QUICK, lease=lease)
         self.path = os.path.join(folder, "journal")
         self.told = {}  # what on_progress was told, as events to wait for
         self.slow_gate = False
@@ -53,7 +55,11 @@ class World:
 
     def supervisor(self, **options):
         reopen = None if self.knowing == "cannot be reopened" else self.reopened
-        options = {"deliver": self.deliver, "settings": QUICK, "on_progress": self.hear} | options
+        options = {
+            "deliver": self.deliver,
+            "settings": self.settings,
+            "on_progress": self.hear,
+        } | options
         return Supervisor(self.engine(), self.ledger, reopen, **options)
 
     def engine(self):
@@ -135,6 +141,8 @@ class Agent:
     async def send(self, prompt, key):
         self.stopped.clear()
         point("before a prompt reaches its agent")
+        if self.knows(key):  # as agents do that keep keys
+            raise SendError("it has this prompt")
         number = sum(line["agent"] == self.name for line in self.world.read("got"))
         steps = self.world.script[self.name]
         step, *words = steps[min(number, len(steps) - 1)]

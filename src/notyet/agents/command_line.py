@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from notyet.agents.agent_program import AgentProgram, end_orphan
 from notyet.agents.formats import READERS
-from notyet.agents.transcript_writer import Transcript
+from notyet.agents.transcript_writer import SentBefore, Transcript
 from notyet.agents.turn_builder import TurnBuilder, notify
 from notyet.core.session import News, Turn
 from notyet.core.text import clean
@@ -131,6 +131,8 @@ class CommandLineSession:
                 self._fates[key] = False
                 return Turn(text="", stop_reason="cancelled")
             return await self._send(prompt, key)
+        except SentBefore:
+            raise  # its fate is what the other process wrote
         except SendError:
             self._fates[key] = False
             with suppress(OSError):

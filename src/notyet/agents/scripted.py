@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from notyet.agents.agent_program import AgentProgram
 from notyet.agents.script import Fail, Garbage, Hang, Say, Tool, Wait, Write, script_from
 from notyet.agents.script import plain as plain_script
-from notyet.agents.transcript_writer import Transcript
+from notyet.agents.transcript_writer import SentBefore, Transcript
 from notyet.agents.turn_builder import in_a_line, notify
 from notyet.core.record import replace
 from notyet.core.session import News, Turn
@@ -113,6 +113,8 @@ class ScriptedSession:
         """Play the next turn, whatever the prompt is."""
         if self._stop is not None:
             raise SendError("the scripted agent still works on another prompt")
+        if self.knows(key):
+            raise SentBefore("the scripted agent has this prompt")
         scene = self._script.scene(self._turns)
         is_refused = scene is not None and self._refused < scene.refuse
         try:

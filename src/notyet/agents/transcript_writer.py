@@ -10,14 +10,16 @@ import json
 import os
 import time
 from contextlib import suppress
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from notyet.core.text import bounded
+from notyet.errors import SendError
 from notyet.ledger.connection import make_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, Literal
+    from typing import Any, BinaryIO, Literal
 
     Fate = Literal["sent", "accepted", "refused"]
 
@@ -27,6 +29,10 @@ _LONGEST_RESULT = 64_000
 _LONGEST_INPUT = 256_000
 _LONGEST_LINE = 8 * 1024 * 1024
 _WRITE = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class SentBefore(SendError):  # noqa: N818  # reads as what happened
+    """The agent has this prompt already: it was sent under the same key."""
 
 
 class Transcript:
@@ -41,9 +47,28 @@ class Transcript:
         self.path = path
 
     def prompt(self, key: str, text: str) -> None:
-        """Write a prompt before it is sent. Raises OSError: then it must not be sent."""
+        """Write a prompt before it is sent. Raises OSError or SentBefore: do not send it then.
+
+        A supervisor that was suspended may send what its successor has sent meanwhile.
+        """
         message = {"role": "user", "content": bounded(text, _LONGEST_TEXT)}
-        self._add("user", {"key": key, "message": message})
+        if not self._has(key):  # else do not write it: its fate is known
+            begins = self._add("user", {"key": key, "message": message})
+            if not self._has(key, begins):  # no other process was faster
+                return
+        raise SentBefore("another process has sent this prompt")
+
+    def _has(self, key: str, before: int | None = None) -> bool:
+        """Return True if a prompt was written, and not refused, before this place in the file."""
+        try:
+            with open(self.path, "rb") as file:
+                written = file.read(before)
+        except OSError:
+            return False
+        if b'"key":' + _dumps(key) not in written:  # mostly: parsing is slow
+            return False
+        fates = dict(_fates_in(_entries(BytesIO(written))))
+        return fates.get(key, "refused") != "refused"
 
     def accepted(self, key: str) -> None:
         """Write that the agent has the prompt."""
@@ -75,19 +100,18 @@ class Transcript:
 
     def history(self) -> Iterator[tuple[str, Fate]]:
         """Yield the key and fate of each prompt, in order. Raises OSError."""
-        for entry in _entries(self.path):
-            fate, key = _FATES.get(entry.get("type")), entry.get("key")
-            if fate is not None and isinstance(key, str):
-                yield key, fate
+        with open(self.path, "rb") as file:
+            yield from _fates_in(_entries(file))
 
     def remove(self) -> None:
         """Delete the file, if it exists."""
         with suppress(OSError):
             os.unlink(self.path)
 
-    def _add(self, kind: str, fields: dict[str, object]) -> None:
+    def _add(self, kind: str, fields: dict[str, object]) -> int:
+        """Append a line; return where it begins in the file."""
         if not self.path:
-            return
+            return 0
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = _dumps({"type": kind, "timestamp": at, **fields}) + b"\n"
         try:
@@ -101,6 +125,7 @@ class Transcript:
             if written != len(line):  # the disk is full: end the line
                 os.write(fd, b"\n")
                 raise OSError(f"only {written} of {len(line)} bytes could be written")
+            return os.lseek(fd, 0, os.SEEK_CUR) - written
         finally:
             os.close(fd)
 
@@ -118,12 +143,18 @@ def _dumps(value: object) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _entries(path: str) -> Iterator[dict[str, Any]]:
-    with open(path, "rb") as file:
-        for line in iter(lambda: file.readline(_LONGEST_LINE), b""):
-            try:
-                entry = json.loads(line.decode("utf-8", "replace"), strict=False)
-            except (ValueError, RecursionError):  # a line that was never finished
-                continue
-            if isinstance(entry, dict):
-                yield entry
+def _entries(file: BinaryIO) -> Iterator[dict[str, Any]]:
+    for line in iter(lambda: file.readline(_LONGEST_LINE), b""):
+        try:
+            entry = json.loads(line.decode("utf-8", "replace"), strict=False)
+        except (ValueError, RecursionError):  # a line that was never finished
+            continue
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _fates_in(entries: Iterator[dict[str, Any]]) -> Iterator[tuple[str, Fate]]:
+    for entry in entries:
+        fate, key = _FATES.get(entry.get("type")), entry.get("key")
+        if fate is not None and isinstance(key, str):
+            yield key, fate

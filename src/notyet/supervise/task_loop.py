@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from notyet.core.limits import uncounted
 from notyet.core.record import replace
 from notyet.core.session import Turn
-from notyet.core.task import ending_of
+from notyet.core.task import FINAL, ending_of
 from notyet.core.verdict import Allow, Block, Decision, skipped
 from notyet.engine.observers import found_out
 from notyet.engine.stop import keep_in, warn_all
@@ -149,7 +149,7 @@ class TaskLoop:
             if not await self._may_send(seen):
                 return
             mark, owner = self._tasks.mark_sent, self._context.owner
-            if not await self._insist(mark, run, owner, "dispatched"):
+            if not await self._insist(mark, run, owner, "dispatched") or not await self._holds(run):
                 return
             sending = self._send(run, run.prompt, run.key)
         await live.first_of(sending, within=live.left(seen.task.timeout))
@@ -172,6 +172,15 @@ class TaskLoop:
             return True
         await self._end(seen, "interrupted", None, _LOST if knows else _UNKNOWN)
         return False
+
+    async def _holds(self, run: Run) -> bool:
+        """Return True if the task is still ours and at this run; look right before sending.
+
+        A process that was suspended after its mark may have lost its lease. The moment between
+        this look and the sending remains; an agent that keeps keys refuses the second prompt.
+        """
+        now = await self._context.look(run.task)
+        return now.run.id == run.id and now.run.state not in FINAL
 
     def _send(self, run: Run, prompt: str, key: str) -> asyncio.Task[Turn]:
         """Send a prompt to the session, for the run that it starts."""
@@ -380,6 +389,8 @@ class TaskLoop:
                 await self._accept(steer.key)
                 return
         if not await self._insist(self._runs.dispatch, steer.key, self._context.owner):
+            return
+        if not await self._holds(seen.run):
             return
         self._report(seen.run, "steering", text=steer.prompt)
         generation = seen.run.generation + 1

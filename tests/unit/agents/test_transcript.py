@@ -8,9 +8,10 @@ import threading
 import pytest
 
 from mux_document import FORCING, SUBAGENT_CHECK, TEST_VERIFICATION
+from notyet.agents import reopen
 from notyet.agents.script import Say, Scene, Script, Tool
 from notyet.agents.scripted import ScriptedSession
-from notyet.agents.transcript_writer import Transcript
+from notyet.agents.transcript_writer import SentBefore, Transcript
 from notyet.hosts.transcript import last_message
 
 pytestmark = pytest.mark.rule("L5")
@@ -105,3 +106,55 @@ def test_a_link_in_its_place_is_not_followed(tmp_path):
     with pytest.raises(OSError, match=r"t\.jsonl"):
         Transcript(str(tmp_path / "t.jsonl")).said("x")
     assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.rule("K7")
+def test_a_prompt_is_written_once_for_each_key_unless_it_was_refused(tmp_path):
+    path = str(tmp_path / "t.jsonl")
+    first, second = Transcript(path), Transcript(path)
+    first.prompt("k", "go")
+    first.accepted("k")
+    with pytest.raises(SentBefore, match="another process has sent this prompt"):
+        second.prompt("k", "go")
+    assert second.fates() == {"k": "accepted"}
+    second.prompt("k2", "go")
+    second.refused("k2")
+    first.prompt("k2", "go")
+
+
+@pytest.mark.rule("K7")
+def test_of_two_processes_that_write_a_prompt_at_once_the_first_in_the_file_sends_it(
+    tmp_path, monkeypatch
+):
+    path = str(tmp_path / "t.jsonl")
+    first, second = Transcript(path), Transcript(path)
+    looks = iter([lambda: first.prompt("k", "go"), lambda: None])
+    real = Transcript._has
+
+    def look(self, key, before=None):
+        found = real(self, key, before)
+        if self is second:
+            next(looks)()
+        return found
+
+    monkeypatch.setattr(Transcript, "_has", look)
+    with pytest.raises(SentBefore):
+        second.prompt("k", "go")
+
+
+@pytest.mark.rule("K7")
+def test_sessions_that_keep_keys_refuse_a_prompt_that_another_process_has_sent(
+    tmp_path, fake_claude, run
+):
+    slow = fake_claude()
+    fast = reopen(slow.ref())
+    run(fast.send("go", "k"))
+    with pytest.raises(SentBefore):
+        run(slow.send("go", "k"))
+    assert reopen(slow.ref()).knows("k") is True
+    scripted = ScriptedSession(Script.saying("One."), folder=str(tmp_path / "f"))
+    again = reopen(scripted.ref())
+    run(again.send("go", "k"))
+    for session in (again, scripted):
+        with pytest.raises(SentBefore):
+            run(session.send("go", "k"))

@@ -110,6 +110,28 @@ def test_observers_of_a_fenced_owner_are_not_told_of_what_the_heir_ended(tmp_pat
     assert told == ["heir"]
 
 
+@pytest.mark.rule("K18", "K7")
+@pytest.mark.parametrize("mark", ["mark_sent", "dispatch"])
+def test_the_owner_looks_again_right_before_it_sends_a_prompt(tmp_path, monkeypatch, mark):
+    with World(tmp_path) as late:
+        late.block(1)
+        store = late.supervisor._store
+        marks = store.tasks if mark == "mark_sent" else store.runs
+        original = getattr(marks, mark)
+
+        def suspended(*args):  # until another one has taken the task over
+            marked = original(*args)
+            late.rows("UPDATE tasks SET owner = 99")
+            return marked
+
+        monkeypatch.setattr(marks, mark, suspended)
+        agent = Agent("done")
+        handle = late.spawn(agent)
+        with pytest.raises(Refused, match="another process took over"):
+            late.result(handle)
+    assert agent.got == ([] if mark == "mark_sent" else ["do it"])
+
+
 @pytest.mark.rule("K18")
 def test_a_fenced_owner_ends_no_agent_that_others_sent_to_work(tmp_path):
     asking = Asking()
