@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 
 from crash.world import MAX_BLOCKS
+from notyet.ledger.task_rows import UNKNOWN
 
 
 def snapshot(world):
@@ -51,6 +52,8 @@ def judge(world, before, after):
     wrong += [f"a prompt was sent twice: {key}" for key in set(keys) if keys.count(key) > 1]
     wrong += [f"an agent got the same words twice: {t}" for t in set(texts) if texts.count(t) > 1]
     agents = {task["agent"] for task in after.values()}
+    if len([line for line in world.read("observed") if line["task"] == "main"]) > 1:
+        wrong.append("observers of the main agent were told twice")
     wrong += [
         f"{line['agent']} works for no task" for line in prompts if line["agent"] not in agents
     ]
@@ -167,10 +170,14 @@ def _told_to_parent(world, task, result, parent):
 
 def _observed(world, task, result):
     lines = [line for line in world.read() if line.get("task") == task["id"]]
-    if not lines or lines[0]["what"] != "observed":
+    told = [line["ending"] for line in lines if line["what"] == "observed"]
+    if len(told) > 1:
+        yield "observers were told twice"
+    if told and lines[0]["what"] != "observed":
         yield "observers were not told before its result was delivered"
-    told = {line["ending"] for line in lines if line["what"] == "observed"}
-    if told - {_SAID.get(result["ending"], result["ending"])}:
+    if not told and task["outbox"][0]["told"] != UNKNOWN:
+        yield "observers were not told, and this is not listed"
+    if set(told) - {_SAID.get(result["ending"], result["ending"])}:
         yield f"observers were told of {told}"
 
 

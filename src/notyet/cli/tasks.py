@@ -222,7 +222,8 @@ async def _retry(supervisor: Supervisor, task: str, _prompt: str) -> int:
 
 
 async def _dismiss(supervisor: Supervisor, task: str, _prompt: str) -> int:
-    if (await supervisor.task(task)).delivery == "delivered":
+    view = await supervisor.task(task)
+    if view.delivery == "delivered" and not view.maybe_unnotified:
         _say(f"its result was delivered; read it with: notyet tasks show {task}")
         return 1
     await supervisor.dismiss(task)
@@ -300,6 +301,9 @@ def _remarks(view: TaskView) -> list[str]:
         return [f"undelivered: {error}; try again with: notyet tasks retry {task}"]
     if view.delivery in {"pending", "leased"} and not view.owner_alive:
         return ["undelivered: the program that takes its result is not running"]
+    if view.maybe_unnotified and view.delivery != "dismissed":
+        died = "its process died while it notified observers"
+        return [f"maybe not delivered: {died}; hide this with: notyet tasks dismiss {task}"]
     return []
 
 
@@ -310,8 +314,7 @@ def show_task(ledger: Ledger, task: str, *, as_json: bool) -> int:
     seen = tasks.look(task)
     course = tasks.course(task)
     children = [child.task.id for child in tasks.below(task)]
-    known = Outbox(ledger.connection).read(task)
-    result = known[0] if known is not None else None
+    result = Outbox(ledger.connection).read(task)
     ref = seen.ref if seen else {}
     again = resume_command(ref, view.session_id, view.task.cwd, workspace=_workspace(view.task))
     if as_json:

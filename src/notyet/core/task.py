@@ -156,6 +156,7 @@ class TaskView(Record, kw_only=True):
     delivery: Delivery = ""
     delivery_error: str = ""
     attempts: int = 0
+    maybe_unnotified: bool = False  # a process died while it notified the observers of its end
     agent: str = ""  # which program, where its session says so
 
 

@@ -6,7 +6,15 @@ import time
 
 from notyet.errors import Refused
 from notyet.ledger.leases import is_over
-from notyet.ledger.task_rows import announcement_of, result_of, storable
+from notyet.ledger.task_rows import (
+    NOT_YET,
+    TELLING,
+    TOLD,
+    UNKNOWN,
+    announcement_of,
+    result_of,
+    storable,
+)
 from notyet.ledger.transitions import delivery_key, look
 
 TYPE_CHECKING = False
@@ -31,6 +39,13 @@ _DROP = """
 """
 
 
+_TELL = f"""
+    UPDATE outbox SET told = CASE told WHEN {NOT_YET} THEN {TELLING} WHEN {TELLING} THEN {UNKNOWN}
+      ELSE told END
+    WHERE task = ? AND owner + 0 = ? RETURNING told
+"""
+
+
 class Outbox:
     """Results that were stored with the end of their task."""
 
@@ -38,13 +53,16 @@ class Outbox:
         self._connection = connection
 
     def lease(self, task: str, owner: int) -> Announcement | None:
-        """Lease a result for an attempt to deliver it; None if there is nothing to do."""
+        """Lease a result for an attempt to deliver it; None if there is nothing to do.
+
+        Only refusals count as attempts: a crash says nothing of the consumer.
+        """
 
         def take(db: sqlite3.Connection) -> Announcement | None:
             row = db.execute(
-                "UPDATE outbox SET status = 'leased', attempts = attempts + 1"
+                "UPDATE outbox SET status = 'leased'"
                 " WHERE task = ? AND owner + 0 = ? AND status IN ('pending', 'leased')"
-                " RETURNING key, result, attempts",
+                " RETURNING key, result, attempts + 1",
                 (task, owner),
             ).fetchone()
             return announcement_of(*row) if row is not None else None
@@ -58,15 +76,15 @@ class Outbox:
         """
         sql = (
             "SELECT task FROM outbox WHERE owner = ? AND next_at <= ?"
-            " AND status IN ('pending', 'leased') AND told = 1"
+            f" AND status IN ('pending', 'leased') AND told != {NOT_YET}"
         )
         return [task for (task,) in self._connection.rows(sql, (owner, time.time()))]
 
-    def read(self, task: str) -> tuple[Result, bool] | None:
-        """Return a task's result, and if its observers were notified; None while it is active."""
-        sql = "SELECT result, told FROM outbox WHERE task = ? ORDER BY created_at DESC LIMIT 1"
+    def read(self, task: str) -> Result | None:
+        """Return a task's result; None while it is active."""
+        sql = "SELECT result FROM outbox WHERE task = ? ORDER BY created_at DESC LIMIT 1"
         found = self._connection.rows(sql, (task,))
-        return (result_of(found[0][0]), bool(found[0][1])) if found else None
+        return result_of(found[0][0]) if found else None
 
     def is_due(self, task: str) -> bool:
         """Return True if a result should be delivered by now."""
@@ -76,9 +94,17 @@ class Outbox:
         )
         return bool(self._connection.rows(sql, (task, time.time())))
 
+    def tell(self, task: str, owner: int) -> int:
+        """Mark the notification of observers before it is made; return what is known of it.
+
+        Make it if that is `TELLING`. It is `UNKNOWN` where a process died while it made it.
+        """
+        found = self._connection.write(lambda db: db.execute(_TELL, (task, owner)).fetchall())
+        return found[0][0] if found else TOLD
+
     def told(self, task: str, owner: int) -> None:
         """Record that the observers were notified."""
-        sql = "UPDATE outbox SET told = 1 WHERE task = ? AND owner + 0 = ?"
+        sql = f"UPDATE outbox SET told = {TOLD} WHERE task = ? AND owner + 0 = ?"
         self._connection.execute(sql, (task, owner))
 
     def release(self, task: str, owner: int) -> None:
@@ -92,7 +118,8 @@ class Outbox:
     def acknowledge(self, task: str) -> None:
         """Record that the result was delivered."""
         sql = (
-            "UPDATE outbox SET status = 'delivered', delivered_at = ?, error = ''"
+            "UPDATE outbox SET status = 'delivered', delivered_at = ?, error = '',"
+            " attempts = CASE WHEN status = 'leased' THEN attempts + 1 ELSE attempts END"
             " WHERE task = ? AND status IN ('pending', 'leased', 'suspended')"
         )
         self._connection.execute(sql, (time.time(), task))
@@ -100,7 +127,7 @@ class Outbox:
     def postpone(self, key: str, owner: int, error: str, pause: float) -> None:
         """Schedule the next attempt."""
         sql = (
-            "UPDATE outbox SET status = 'pending', next_at = ?, error = ?"
+            "UPDATE outbox SET status = 'pending', attempts = attempts + 1, next_at = ?, error = ?"
             " WHERE key = ? AND owner = ? AND status = 'leased'"
         )
         self._connection.execute(sql, (time.time() + pause, storable(error), key, owner))
@@ -108,7 +135,7 @@ class Outbox:
     def suspend(self, key: str, owner: int, error: str) -> bool:
         """Suspend a delivery until a person retries; False if another process owns it now."""
         sql = (
-            "UPDATE outbox SET status = 'suspended', error = ?"
+            "UPDATE outbox SET status = 'suspended', attempts = attempts + 1, error = ?"
             " WHERE key = ? AND owner = ? AND status IN ('pending', 'leased')"
         )
         return self._connection.execute(sql, (storable(error), key, owner)) == 1
@@ -147,7 +174,8 @@ class Outbox:
             db.execute(
                 "INSERT INTO outbox"
                 " (key, task, parent, result, status, owner, told, next_at, created_at)"
-                " SELECT ?, task, parent, result, 'pending', ?, 1, ?, ? FROM outbox WHERE key = ?",
+                " SELECT ?, task, parent, result, 'pending', ?, told, ?, ?"
+                " FROM outbox WHERE key = ?",
                 (delivery_key(task, count + 1), owner, now, now, row[0]),
             )
 

@@ -205,7 +205,7 @@ CREATE TABLE outbox (
   result       TEXT    NOT NULL,               -- JSON, frozen
   status       TEXT    NOT NULL,               -- 'pending', 'leased', then 'delivered', 'suspended', 'dismissed'
   owner        INTEGER NOT NULL,
-  told         INTEGER NOT NULL DEFAULT 0,     -- the observers were told
+  told         INTEGER NOT NULL DEFAULT 0,     -- how far the observers were (task_rows.py)
   attempts     INTEGER NOT NULL DEFAULT 0,
   next_at      REAL    NOT NULL,
   error        TEXT    NOT NULL DEFAULT '',

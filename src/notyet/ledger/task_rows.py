@@ -45,8 +45,13 @@ VIEW_COLUMNS = (
     "outbox.status",
     "outbox.error",
     "outbox.attempts",
+    "outbox.told",
     "tasks.ref",
 )
+
+# How far the observers of a task's end were notified. It is marked before, so that none is
+# notified twice; after a crash in between, it is unknown.
+NOT_YET, TOLD, TELLING, UNKNOWN = range(4)
 
 
 def storable(text: str) -> str:
@@ -138,6 +143,7 @@ def view_of(row: tuple[Any, ...], *, alive: bool) -> TaskView:
         delivery=known["status"] or "",
         delivery_error=known["error"] or "",
         attempts=known["attempts"] or 0,
+        maybe_unnotified=known["told"] == UNKNOWN,
         agent=_agent_of(known["ref"]),
     )
 

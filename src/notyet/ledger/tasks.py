@@ -9,7 +9,17 @@ from notyet.core.record import Record, replace
 from notyet.errors import Refused
 from notyet.ledger.leases import OWNER_COLUMNS, has_ended, is_over
 from notyet.ledger.stop_rows import ALL
-from notyet.ledger.task_rows import RUN_COLUMNS, VIEW_COLUMNS, json_of, run_of, storable, view_of
+from notyet.ledger.task_rows import (
+    NOT_YET,
+    RUN_COLUMNS,
+    TELLING,
+    UNKNOWN,
+    VIEW_COLUMNS,
+    json_of,
+    run_of,
+    storable,
+    view_of,
+)
 from notyet.ledger.transitions import LOSE_STOPS, Seen, can, look, new_run
 from notyet.light import dumps
 
@@ -124,7 +134,8 @@ class Tasks:
         """Return the children of a task that are active, or whose observers wait."""
         sql = (
             "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL UNION ALL SELECT task"
-            " FROM outbox WHERE parent = ? AND status IN ('pending', 'leased') AND told = 0"
+            " FROM outbox WHERE parent = ? AND status IN ('pending', 'leased')"
+            f" AND told IN ({NOT_YET}, {TELLING})"
         )
         return [child for (child,) in self._connection.rows(sql, (task, task))]
 
@@ -133,7 +144,7 @@ class Tasks:
 
         With `here`, the tasks that it drives, only the others; their gates run again.
         """
-        sql = f"{_ACTIVE} UNION ALL {_UNDELIVERED} AND told = 0"
+        sql = f"{_ACTIVE} UNION ALL {_UNDELIVERED} AND told IN ({NOT_YET}, {TELLING})"
 
         def find(db: sqlite3.Connection) -> list[str]:
             found = [task for (task,) in db.execute(sql, (owner, owner)).fetchall()]
@@ -215,8 +226,11 @@ class Tasks:
         return self._views("tasks.ended_at IS NULL")
 
     def undelivered(self) -> list[TaskView]:
-        """Return the tasks whose results are not delivered, the newest first."""
-        return self._views("outbox.status IN ('pending', 'leased', 'suspended')")
+        """Return the tasks whose results or notifications may be undelivered, the newest first."""
+        is_open = "outbox.status IN ('pending', 'leased', 'suspended')"
+        return self._views(
+            f"{is_open} OR (outbox.told = {UNKNOWN} AND outbox.status != 'dismissed')"
+        )
 
     def below(self, task: str) -> list[TaskView]:
         """Return a task's children, the newest first."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from notyet.core.verdict import Allow, Block, Decision
 from notyet.errors import LedgerError, Refused, Undeliverable
+from notyet.ledger.task_rows import TELLING, UNKNOWN
 from notyet.supervise.events import ended_event
 
 if TYPE_CHECKING:
@@ -35,14 +36,19 @@ class Delivery:
         """Notify the observers, then hand out the result."""
         context, task = self._context, live.task_id
         seen = await self._insist(self._store.tasks.look, task)
-        known = await self._insist(self._outbox.read, task)
-        if seen is None or known is None:
+        result = await self._insist(self._outbox.read, task)
+        if seen is None or result is None:
             return
-        result, is_notified = known
-        if not is_notified:
+        marked = await self._insist(self._outbox.tell, task, context.owner)
+        if marked == TELLING:
             event = ended_event(seen, result, live.transcript())
             await context.engine.tell(event, _last_decision(live, result))
             await self._insist(self._outbox.told, task, context.owner)
+        elif marked == UNKNOWN:
+            context.warn(
+                f"a process died while it notified the observers of task {task}; "
+                "they may not have been notified, and are not notified again"
+            )
         context.report(task, "ended", result.generation, result=result, decision=live.decision)
         if not live.result.done():
             live.result.set_result(result)

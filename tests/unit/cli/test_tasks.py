@@ -9,6 +9,7 @@ from notyet import Engine, Ledger
 from notyet.agents import reopen
 from notyet.cli.main import main
 from notyet.errors import Undeliverable
+from notyet.ledger.task_rows import UNKNOWN
 from notyet.supervise import Supervisor, SupervisorSettings
 from notyet.testing import Script, ScriptedSession
 from with_runs import LEARNS, project
@@ -33,6 +34,10 @@ def spawned(deliver=None, *answers, **fields):
             return handle.task_id
 
     return asyncio.run(work())
+
+
+async def accept(announcement):
+    pass
 
 
 async def refuse(announcement):
@@ -224,3 +229,18 @@ def test_a_result_is_delivered_again_by_the_process_that_takes_it(capsys):
     assert (code, err) == (0, "")
     assert "is delivered" in out
     assert got[0] == got[1]  # the same result, under the same key
+
+
+@pytest.mark.rule("K7", "K10")
+def test_a_notification_that_may_be_missing_is_listed_until_it_is_dismissed(capsys):
+    task = spawned(accept)
+    ledger = Ledger()
+    ledger.connection.execute("UPDATE outbox SET told = ?", (UNKNOWN,))
+    ledger.close()
+    hide = f"notyet tasks dismiss {task}"
+    _, out, _ = shown(capsys)
+    assert "maybe not delivered: its process died while it notified observers" in out
+    assert out.rstrip().endswith(hide)
+    assert shown(capsys, "dismiss", task)[0] == 0
+    assert "maybe not delivered" not in shown(capsys)[1]
+    assert shown(capsys, "dismiss", spawned(accept))[0] == 1

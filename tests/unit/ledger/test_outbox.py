@@ -6,6 +6,7 @@ import pytest
 
 from notyet import Allow, Decision
 from notyet.errors import Refused
+from notyet.ledger.task_rows import TELLING, TOLD, UNKNOWN
 from support import rows
 
 PASS = Decision(verdict=Allow(), outcome="passed")
@@ -28,8 +29,10 @@ def status(desk):
 
 
 @pytest.mark.rule("K8", "K7")
-def test_each_attempt_has_the_same_key_and_a_number(ended):
+def test_each_attempt_has_the_same_key_and_a_number_and_only_refusals_count(ended):
     first = ended.outbox.lease("t1", ended.owner)
+    assert ended.outbox.lease("t1", ended.owner).attempt == 1  # its process crashed meanwhile
+    ended.outbox.postpone("t1:1", ended.owner, "busy", 0.0)
     again = ended.outbox.lease("t1", ended.owner)
     assert (first.key, first.attempt, first.result.text) == ("t1:1", 1, "done")
     assert (again.key, again.attempt, again.result) == ("t1:1", 2, first.result)
@@ -86,9 +89,24 @@ def test_a_result_that_was_delivered_is_delivered_again_under_another_key(ended)
     ended.outbox.retry("t1", ended.owner)
     again = ended.outbox.lease("t1", ended.owner)
     assert (again.key, again.attempt, again.result.text) == ("t1:2", 1, "done")
-    assert ended.outbox.read("t1")[1]  # nobody is told a second time
+    assert ended.outbox.tell("t1", ended.owner) == TOLD  # nobody is told a second time
     ended.outbox.acknowledge("t1")
     assert [row[0] for row in status(ended)] == ["delivered", "delivered"]
+
+
+@pytest.mark.rule("K10", "K7")
+def test_observers_are_marked_before_they_are_notified_and_after_a_crash_it_is_unknown(ended):
+    assert ended.outbox.tell("t1", 99) == TOLD  # by its new owner, not by an old one
+    assert ended.outbox.tell("t1", ended.owner) == TELLING
+    assert ended.tasks.left(ended.owner) == ["t1"]
+    assert not ended.tasks.views("t1")[0].maybe_unnotified
+    assert ended.outbox.tell("t1", ended.owner) == UNKNOWN
+    assert ended.outbox.tell("t1", ended.owner) == UNKNOWN
+    ended.outbox.acknowledge("t1")
+    (view,) = ended.tasks.undelivered()
+    assert (view.maybe_unnotified, view.delivery) == (True, "delivered")
+    ended.outbox.dismiss("t1")
+    assert ended.tasks.undelivered() == []
 
 
 @pytest.mark.rule("K8")

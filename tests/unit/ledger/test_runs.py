@@ -124,10 +124,8 @@ def test_an_end_its_result_and_its_row_in_the_outbox_are_one_transaction(sub):
     assert sub.state() == "ended"
     ((key, status, told),) = rows(sub.ledger, "SELECT key, status, told FROM outbox")
     assert (key, status, told) == ("t1:1", "pending", 0)
-    result, is_told = sub.outbox.read("t1")
-    assert (result.text, result.outcome, result.usage, is_told) == (
-        ("done", "passed", Usage(input=5), False)
-    )
+    result = sub.outbox.read("t1")
+    assert (result.text, result.outcome, result.usage) == ("done", "passed", Usage(input=5))
     assert sub.runs.end("t1", sub.owner, "killed") is None
     assert rows(sub.ledger, "SELECT count(*) FROM outbox") == [(1,)]
 

@@ -52,7 +52,7 @@ def test_an_answer_that_was_followed_by_anything_is_kept_where_the_last_one_is_e
     assert desk.tasks.look("t1").run.source == source
     desk.gate(text="", generation=2)
     desk.decide(PASS, generation=2)
-    result, _ = desk.outbox.read("t1")
+    result = desk.outbox.read("t1")
     assert (result.text, result.rejected) == ("", "a report")
 
 

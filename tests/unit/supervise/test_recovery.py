@@ -5,6 +5,7 @@ import pytest
 from notyet import Allow, Block, Decision
 from notyet.core.session import Turn
 from notyet.core.task import Task
+from notyet.ledger.outbox import Outbox
 from supervised import Agent, Dead, World, first_run
 from support import gate
 
@@ -199,3 +200,23 @@ def test_a_session_that_cannot_be_reopened_ends_its_task_in_words(tmp_path, stat
 def test_recovery_knows_two_ways_to_treat_what_is_unfinished(world):
     with pytest.raises(ValueError, match="unfinished must be 'continue' or 'end', not 'maybe'"):
         world.do(world.supervisor.recover("maybe"))
+
+
+@pytest.mark.rule("K7", "K10")
+def test_observers_that_may_have_been_notified_are_not_notified_again_and_this_is_listed(tmp_path):
+    left(tmp_path, "gating")
+    dead = Dead(tmp_path)
+    dead.tasks.claim(dead.owner)
+    passed = Decision(verdict=Allow(), outcome="passed")
+    assert dead.runs.decide("t1.1", dead.owner, passed, begun=None, ceiling=0, key="k")
+    Outbox(dead.ledger.connection).tell("t1", dead.owner)
+    dead.buried()
+    told = []
+    with World(tmp_path, reopen=lambda ref: Agent()) as world:
+        world.engine.on("subagent_ended", lambda event, ctx: told.append(event))
+        (handle,) = world.do(world.supervisor.recover())
+        assert world.result(handle).text == "the report"
+        view = world.view(handle)
+    assert told == []
+    assert (view.maybe_unnotified, view.delivery) == (True, "delivered")
+    assert any("may not have been notified" in said for said in world.warnings)
