@@ -141,14 +141,14 @@ command._LONGEST = 0.05"""
     return run_changed_hook(content, change)
 
 
-def start_hook(content, *argv, **options):
-    """Start the hook and give it its payload."""
+def start_hook(content, *argv, environ=None, **options):
+    """Start the hook and give it its payload; `environ` has more variables."""
     started = subprocess.Popen(
         command_line(*argv),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=clean_environ(),
+        env=clean_environ(**environ or {}),
         **options,
     )
     started.stdin.write(in_bytes(content))

@@ -18,6 +18,7 @@ from notyet.core.record import replace, variant
 from notyet.core.verdict import Decision, skipped
 from notyet.engine.gate_runs import GateRuns
 from notyet.errors import LedgerError
+from notyet.ledger import REPEATED
 from notyet.run.drive import Call
 
 TYPE_CHECKING = False
@@ -309,7 +310,7 @@ def _settle(planned: Plan, reports: list[Report], tree: str, keep: Keep) -> Step
 
 
 def _begin(stop: Stop) -> Steps[Begun | Decision]:
-    """Enter a stop in the ledger, or return the answer of an equal one (B12)."""
+    """Enter a stop in the ledger, or return what an equal one was sent back with (B12)."""
     ends = monotonic() + stop.deadline.left(stop.wait_for_equal)
     while True:
         wait = stop.deadline.left(_WAIT_FOR_LEDGER)
@@ -323,10 +324,12 @@ def _begin(stop: Stop) -> Steps[Begun | Decision]:
             answer: Decision | None = yield Call(stop.ledger.answer, (begun.repeats, wait))
         except LedgerError as error:
             return skipped("ledger", f"{error} (no gate ran)")
+        if answer is not None and answer.outcome in REPEATED:
+            stop.is_repeat = True
+            return answer
         if answer is None and monotonic() >= ends:
             answer = skipped("duplicate", "the same stop is still being checked")
-        if answer is not None:
-            stop.is_repeat = True
+            yield from _record_skip(stop, answer)
             return answer
 
 

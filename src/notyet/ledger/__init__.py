@@ -30,3 +30,4 @@ class Begun(Record, kw_only=True):
 # later, the agent has worked in between, and the stop counts (B12).
 REPEATED_WITHIN = 10.0
 REPEATED_AT_MOST = 3
+REPEATED = ("blocked", "capped", "stuck")  # outcomes; a pass is never inherited

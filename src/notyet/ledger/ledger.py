@@ -13,7 +13,7 @@ from notyet import light
 from notyet.core.limits import History, after, open_turn, within_limit
 from notyet.core.record import Record, replace, variant
 from notyet.errors import LedgerError
-from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun
+from notyet.ledger import REPEATED, REPEATED_AT_MOST, REPEATED_WITHIN, Begun
 from notyet.ledger.connection import Connection, default_path
 from notyet.ledger.stop_rows import (
     HISTORY_COLUMNS,
@@ -76,7 +76,7 @@ NEW_REPORT = f"INSERT INTO reports ({', '.join(REPORT_COLUMNS)}) VALUES ({_marks
 ASKING = f"SELECT id, digest, {ASKER} FROM stops WHERE agent = ? AND outcome = 'asking'"
 ANSWER_AGAIN = (
     "UPDATE stops SET repeated = repeated + 1"
-    " WHERE id = ? AND digest = ? AND ended_at > ? AND repeated < ?"
+    f" WHERE id = ? AND digest = ? AND ended_at > ? AND repeated < ? AND outcome IN {REPEATED}"
 )
 OVERRIDE = (
     "UPDATE stops SET outcome = 'overridden' WHERE id = ? AND outcome = 'blocked'"

@@ -16,7 +16,7 @@ from notyet.core.plan import skip_causes
 from notyet.core.record import variant
 from notyet.errors import LedgerError
 from notyet.ledger import REPEATED_AT_MOST, REPEATED_WITHIN, Begun
-from notyet.ledger.passes import agents_of, failures_in, passes_in
+from notyet.ledger.passes import agents_of, failures_in, here, passes_in
 from notyet.ledger.stop_rows import event_row
 
 TYPE_CHECKING = False
@@ -147,7 +147,7 @@ class MemoryLedger:
         """Return why gates can be skipped: gate -> "passed" or "unchanged" (N1)."""
         with self._changed:
             known = [self._starts[a] for a in agents_of(event) if a in self._starts]
-            passed = [(one.definition, one.tree) in self._passes for one in wanted]
+            passed = [(one.definition, here(one.tree)) in self._passes for one in wanted]
             return skip_causes(wanted, known[0] if known else {}, passed)
 
     def remember(self, reports: Sequence[Report], _patience: float | None = None) -> None:
@@ -156,8 +156,10 @@ class MemoryLedger:
             for known in passes_in(reports):
                 self._passes[known] = None
                 _drop_oldest(self._passes, _MOST_PASSES)
-            for refuted in failures_in(reports):
-                self._passes.pop(refuted, None)
+            for gate, tree in failures_in(reports):
+                for known in [*self._passes]:
+                    if known[0] == gate and known[1].startswith(f"{tree} "):
+                        del self._passes[known]
 
     def remember_start(
         self, event: StartEvent, trees: Mapping[str, str], _patience: float | None = None

@@ -23,7 +23,7 @@ from notyet.git.fingerprint import PATIENCE
 from notyet.hook.hook import PROBE, Hook, completed, reply_of
 from notyet.hook.payload import HostCall, Options
 from notyet.ledger.ledger import Ledger
-from notyet.ledger.passes import has_ever_passed, passed_at
+from notyet.ledger.passes import passed_at, passed_where
 from notyet.ledger.past_histories import preview_begin
 from notyet.run.drive import drive_sync
 from notyet.status.notyet_faults import ledger_faults
@@ -43,6 +43,11 @@ _OWN_WORK = "the agent is one of the host's own"
 _BACKGROUND = "other agents of the session are running (wait_for_background)"
 # Not "it never passed": a failure removes the pass on the same files.
 _NEVER = "no pass of it is remembered"
+_PASSED = {
+    "": _NEVER,
+    "files": "it passed on other files",
+    "environment": "it passed with another PATH or the like",
+}
 _UNKNOWN = "it is unknown whether its files changed"
 _ELSEWHERE = "its files are on another machine, which was not connected to"
 
@@ -313,5 +318,4 @@ def _recalled(one: Wanted, recalled: Mapping[str, str], ledger: Ledger) -> Uncha
     if cause:
         at, stop = ledger.connection.read(lambda db: passed_at(db, one))
         return Unchanged(cause=cause, because="it passed on these very files", at=at, stop=stop)
-    has_passed = ledger.connection.read(lambda db: has_ever_passed(db, one))
-    return Unchanged(because="it passed on other files" if has_passed else _NEVER)
+    return Unchanged(because=_PASSED[ledger.connection.read(lambda db: passed_where(db, one))])

@@ -185,8 +185,8 @@ def test_two_hooks_at_once_for_one_stop_get_one_answer_and_one_count(tmp_path):
 
 
 @pytest.mark.rule("B12")
-@pytest.mark.parametrize("code", [0, 1])
-def test_a_hook_that_was_started_before_the_first_answered_repeats_it(tmp_path, code):
+@pytest.mark.parametrize(("code", "runs"), [(0, 2), (1, 1)])
+def test_a_hook_that_was_started_before_the_first_answered_repeats_a_block(tmp_path, code, runs):
     project = new_project(tmp_path / "p", gate(f"echo x >> asked; exit {code}"))
     event = payload("claude", project, stop_hook_active=True)
     # The shell is our process, and turns into the hook when the other has answered.
@@ -199,9 +199,27 @@ def test_a_hook_that_was_started_before_the_first_answered_repeats_it(tmp_path, 
     first = run_hook(event)
     again = late.communicate(b"now\n" + in_bytes(event), timeout=60)[0]
     assert again == first.stdout
-    assert (project / "asked").read_text() == "x\n"
+    assert (project / "asked").read_text() == "x\n" * runs  # a pass is not inherited
     run_hook(event)  # a hook that is started later is about a stop of its own
-    assert (project / "asked").read_text() == "x\nx\n"
+    assert (project / "asked").read_text() == "x\n" * (runs + 1)
+
+
+@pytest.mark.rule("B12")
+def test_a_forged_stop_in_flight_does_not_answer_the_real_one(tmp_path):
+    project = new_project(tmp_path / "p", gate("checker", timeout=60))
+    scripts = {"bad": "touch asked; until [ -e go ]; do sleep 0.01; done", "good": "exit 1"}
+    for name, script in scripts.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "checker").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name / "checker").chmod(0o755)
+    path = os.environ["PATH"]
+    forged = start_hook(payload("claude", project), environ={"PATH": f"{tmp_path}/bad:{path}"})
+    assert until((project / "asked").exists)
+    real = start_hook(payload("claude", project), environ={"PATH": f"{tmp_path}/good:{path}"})
+    (project / "go").touch()
+    assert_allows("claude", 0, forged.communicate(timeout=60)[0])
+    assert json.loads(real.communicate(timeout=60)[0])["decision"] == "block"
+    assert stops() == [("passed", ""), ("blocked", "g")]
 
 
 def loaded_by(folder):

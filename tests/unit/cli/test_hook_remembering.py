@@ -62,6 +62,15 @@ def test_a_gate_is_asked_once_for_the_same_files(project):
     assert query("SELECT status FROM reports") == [("allowed",), ("remembered",), ("remembered",)]
 
 
+@pytest.mark.rule("B12")
+def test_a_pass_under_another_path_skips_no_gate(project, tmp_path):
+    (project / "new.txt").write_text("x")
+    event = payload("claude", project)
+    run_hook(event, environ=clean_environ(PATH=f"{tmp_path}:{os.environ['PATH']}"))
+    run_hook(event | {"last_assistant_message": "real"})
+    assert (stops(), asked(project)) == ([("passed", "")] * 2, 2)
+
+
 def test_a_subagent_that_changed_nothing_is_let_go(project):
     sub = {"agent_id": "a1", "agent_type": "coder"}
     ask(start(project))

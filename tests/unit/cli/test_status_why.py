@@ -172,6 +172,14 @@ def test_a_gate_runs_again_on_other_files(staged):
     assert line in shown(staged)[1]
 
 
+def test_a_gate_runs_again_with_other_programs(staged, monkeypatch):
+    (staged.project / "ready").touch()
+    ask(payload("claude", staged.project), "--host", "claude")
+    monkeypatch.setenv("VIRTUAL_ENV", "/elsewhere")
+    because = "it passed with another PATH or the like"
+    assert f"lint runs notyet.toml:3 it is for the main agent; {because}" in shown(staged)[1]
+
+
 def test_a_gate_is_skipped_where_no_file_changed_since_the_agent_began(world):
     start = {"hook_event_name": "SessionStart", "source": "startup"}
     ask(payload("claude", world.project) | start, "--host", "claude")

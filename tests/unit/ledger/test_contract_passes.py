@@ -7,6 +7,7 @@ import pytest
 from ledger_contract import ODD_TEXTS, at_once, decision, passed, spared, start, stop, wanted
 from notyet import Allow, Block, Ledger, Report
 from notyet.ledger.memory import MemoryLedger
+from support import rows
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -25,6 +26,43 @@ def test_a_pass_is_remembered_by_gate_and_files_for_all_agents(ledger):
     ledger.remember([passed("t2")])
     both = [wanted(gate="one"), wanted("t2", gate="two"), wanted("t3", gate="three")]
     assert spared(ledger, *both) == {"one": "passed", "two": "passed"}
+
+
+@pytest.mark.rule("N1", "B12")
+@pytest.mark.parametrize("name", ["PATH", "VIRTUAL_ENV", "NODE_PATH", "BASH_FUNC_pytest%%"])
+def test_a_pass_counts_only_where_the_same_programs_are_found(ledger, monkeypatch, name):
+    ledger.remember([passed()])
+    monkeypatch.setenv("EDITOR", "ed")
+    assert spared(ledger) == {"g": "passed"}
+    with monkeypatch.context() as other:
+        other.setenv(name, "/elsewhere/secret")
+        assert spared(ledger) == {}
+        ledger.remember([passed("t2")])
+    assert spared(ledger, wanted(), wanted("t2", gate="h")) == {"g": "passed"}
+    if isinstance(ledger, Ledger):
+        assert all("secret" not in tree for (tree,) in rows(ledger, "SELECT tree FROM passes"))
+    monkeypatch.setenv(name, "/elsewhere")
+    ledger.remember([Report(gate="g", answer=Block("no"), definition="d", failed_on="t1")])
+    monkeypatch.undo()
+    assert spared(ledger) == {}  # a failure takes it back, wherever it is found out
+
+
+@pytest.mark.rule("N1", "B12")
+def test_a_pass_counts_in_the_next_codex_but_not_with_other_commands_there(
+    ledger, monkeypatch, tmp_path
+):
+    for number, names in enumerate((["apply_patch"], ["apply_patch"], ["apply_patch", "pytest"])):
+        (tmp_path / f"codex-arg0{number}").mkdir()
+        for name in names:
+            (tmp_path / f"codex-arg0{number}" / name).touch()
+
+    def known(number):
+        monkeypatch.setenv("PATH", f"{tmp_path}/codex-arg0{number}:/bin")
+        return spared(ledger)
+
+    assert known(0) == {}
+    ledger.remember([passed()])
+    assert [known(number) for number in range(4)] == [{"g": "passed"}] * 2 + [{}, {}]
 
 
 @pytest.mark.rule("N1")
