@@ -19,6 +19,7 @@ KINDS = {
     ".conclaude.yaml": "conclaude",
     ".conclaude.yml": "conclaude",
     "notyet.toml": "notyet",
+    "pyproject.toml": "notyet",
     ".mux/stop": "mux-stop",
     ".xum/stop": "mux-stop",
     ".mux/subagent_stop": "mux-subagent-stop",

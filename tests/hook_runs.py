@@ -67,6 +67,13 @@ def ask(content, *argv, environ=None):
     return hook.reply_to(HostCall(Options(argv), environ, lambda: in_bytes(content)))
 
 
+def told(reply):
+    """Return what the user is told, wherever the host has a place for it."""
+    return reply.stderr + (
+        json.loads(reply.stdout).get("systemMessage", "") if reply.stdout else ""
+    )
+
+
 def clean_environ(**more):
     """Return the least environment that a hook needs not to touch the user's files."""
     names = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PATH")

@@ -127,7 +127,7 @@ class _Init:
             return refuse("init", f"{where} cannot be written to: {error.strerror}")
         others = [os.path.join(folder, FILE_NAME) for folder in above(self._folder)[1:]]
         for other in list(filter(os.path.exists, others))[:1]:
-            _note(f"{other} is in force here now; a {FILE_NAME} in this folder replaces it")
+            _note(f"{other} is in force here now; a {FILE_NAME} in this folder adds to it")
         if not self._show(found):
             print("nothing was changed")
             return 1

@@ -14,9 +14,12 @@ from notyet.config.compiled import read_record, remove_record
 from notyet.config.find import (
     FILE_NAME,
     KIND_NOTYET,
+    LOCAL_SOURCE,
+    PYPROJECT,
     ConfigFile,
     above,
     folders_of,
+    has_table,
     host_files,
     is_config_name,
     known_as,
@@ -168,21 +171,27 @@ def trusted_paths(path: str, state: str) -> list[str]:
 def _around(place: str, state: str) -> list[str]:
     """Return the files that may count for a folder."""
     every, projects = looked_for(READABLE)
-    # Of these only the nearest one counts; one further up belongs to another project.
-    nearest = [_nearest(place, names, state) for names in ((FILE_NAME,), tuple(ABOVE))]
-    names = [name for name in (*every, *projects) if name not in (FILE_NAME, *ABOVE)]
+    # Of these only the nearest one: one further up may be for other folders too.
+    tomls = (FILE_NAME, PYPROJECT)
+    nearest = [_nearest(place, names, state) for names in (tomls, tuple(ABOVE))]
+    names = [name for name in (*every, *projects) if name not in (*tomls, *ABOVE)]
     others = [os.path.join(folder, name) for folder in above(place) for name in names]
-    return [*filter(None, nearest), *others]
+    return [*(path for paths in nearest for path in paths), *others]
 
 
-def _nearest(place: str, names: tuple[str, ...], state: str) -> str:
+def _nearest(place: str, names: tuple[str, ...], state: str) -> list[str]:
     for folder in above(place):
-        for name in names:
-            path = os.path.join(folder, name)
-            is_here = not is_remote(path) and os.path.lexists(path)
-            if is_here or _was_trusted(state, path):
-                return path
-    return ""
+        paths = [os.path.join(folder, name) for name in names]
+        found = [path for path in paths if _is_here(path) or _was_trusted(state, path)]
+        if found:
+            return found
+    return []
+
+
+def _is_here(path: str) -> bool:
+    if is_remote(path) or not os.path.lexists(path):
+        return False
+    return os.path.basename(path) != PYPROJECT or has_table(path, LOCAL_SOURCE)
 
 
 def _was_trusted(state: str, path: str) -> bool:
@@ -282,13 +291,16 @@ def _commands(check: object, found: Candidate) -> list[str]:
 def files_to_trust(path: str, hosts: Sequence[str], environ: Mapping[str, str]) -> list[ConfigFile]:
     """Return the files of projects that need trust; the user's own ones do not."""
     path = os.path.realpath(path) if os.path.isdir(path) else known_as(path)
-    if not os.path.isdir(path) and os.path.basename(path) != FILE_NAME:
+    if not os.path.isdir(path) and os.path.basename(path) not in (FILE_NAME, PYPROJECT):
         return _named(path, environ)
     is_recorded = records(environ)
     folder = path if os.path.isdir(path) else os.path.dirname(path)
     files = toml_files(folder, environ, is_recorded)
     named = [host for file in files for host in hosts_read(file, environ)]
-    found = [file for file in files if not file.is_users][:1]  # the nearest
+    found = [file for file in files if not file.is_users]
+    if path != folder:
+        found = [file for file in found if file.path == path]
+    found = [file for file in found if not file.is_gone] or found[:1]
     for host in dict.fromkeys([*hosts, *named]):
         for place in dict.fromkeys([folder, *folders_of(folder, host, is_recorded)]):
             files = host_files(host, place, environ, is_recorded)
@@ -307,7 +319,7 @@ def folder_there(url: str) -> tuple[str, str]:
     place = remote_from(url)
     if not is_config_name(place.path):
         return place.url, ""
-    kind = KIND_NOTYET if os.path.basename(place.path) == FILE_NAME else ""
+    kind = KIND_NOTYET if os.path.basename(place.path) in (FILE_NAME, PYPROJECT) else ""
     return ConfigFile(path=place.url, kind=kind).project, place.url
 
 
@@ -317,7 +329,8 @@ def files_there(
     """Return the files of a workspace that need trust, or only the one that was named."""
     is_recorded = records(environ)
     wanted = list(READABLE) if named else list(hosts)
-    found = project_tomls(source.workspace, is_recorded, source)[:1]
+    found = project_tomls(source.workspace, is_recorded, source)
+    found = [file for file in found if not file.is_gone] or found[:1]
     wanted += [host for file in found for host in hosts_read(file, environ)]
     source.look_for(wanted)
     here = real_folder(".")

@@ -15,14 +15,19 @@ from notyet.config.document import Mistake
 from notyet.config.find import (
     FILE_NAME,
     KIND_NOTYET,
+    LOCAL_SOURCE,
+    PYPROJECT,
     ConfigFile,
+    has_table,
     host_files,
     known_as,
     real_folder,
     root_of,
+    text_of,
     toml_files,
 )
 from notyet.config.lint import lint
+from notyet.config.pyproject import in_place
 from notyet.config.readers import read_file
 from notyet.core.record import as_dict, replace
 from notyet.core.text import visible
@@ -140,13 +145,27 @@ def _check(file: ConfigFile, waits: Sequence[Wait]) -> Checked:
     settings = compile_text(text, file.path, file.kind)
     document = examine(text, file.path, KIND_NOTYET).document if file.kind == KIND_NOTYET else None
     warnings = [*settings.warnings, *lint(settings, document, waits, os.environ)]
+    mistakes = [*settings.mistakes, *_beside(file)]
     return Checked(
         path=_relative(file.path),
         kind=file.kind,
         gates=len(settings.gates),
-        mistakes=tuple(map(_shortened, settings.mistakes)),
+        mistakes=tuple(map(_shortened, mistakes)),
         warnings=tuple(map(_shortened, warnings)),
     )
+
+
+def _beside(file: ConfigFile) -> list[Mistake]:
+    """Return the mistake that the same folder has a second file of ours, which does not count."""
+    folder, name = os.path.split(file.path)
+    other = os.path.join(folder, PYPROJECT)
+    if name != FILE_NAME or not has_table(other, LOCAL_SOURCE):
+        return []
+    lines = in_place(text_of(other)).split("\n")
+    line = next(number for number, line in enumerate(lines, 1) if line)
+    message = f"[tool.notyet] has no effect beside {FILE_NAME}"
+    hint = f"move it into {FILE_NAME}"
+    return [Mistake(file=other, line=line, column=1, message=message, hint=hint)]
 
 
 def _text(file: ConfigFile) -> tuple[str | None, Mistake | None]:

@@ -12,8 +12,9 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from notyet.config.compiled import FileObserver, FileSettings
-from notyet.config.document import BadSyntax, Mistake
+from notyet.config.document import BadSyntax, Document, Mistake
 from notyet.config.find import KIND_NOTYET, LOCAL_SOURCE, ConfigFile, parent
+from notyet.config.pyproject import TABLE, in_place, is_pyproject
 from notyet.config.readers import READERS, read_file, read_json
 from notyet.config.schema import ALL, FORMATS, GATE, MAIN, OBSERVER, SUBAGENTS
 from notyet.config.shapes import check
@@ -27,7 +28,9 @@ from notyet.hosts.hook_commands import gates, starters
 from notyet.hosts.openclaw import OPENCLAW
 
 if TYPE_CHECKING:
-    from notyet.config.document import Document, Path
+    from collections.abc import Sequence
+
+    from notyet.config.document import Path
     from notyet.config.find import FileSource
     from notyet.core.event import Scope
 
@@ -91,7 +94,9 @@ def examine(text: str, file: str, format_name: str) -> Examined:
     """Read and check a file's text. Whatever is wrong becomes a mistake; nothing is raised."""
     form = FORMATS[format_name]
     try:
-        document = READERS[form.syntax](text)
+        is_table = format_name == KIND_NOTYET and is_pyproject(file)
+        document = READERS[form.syntax](in_place(text) if is_table else text)
+        document = _inner(document) if is_table else document
     except BadSyntax as bad:
         return Examined(file=file, value={}, document=None, mistakes=(bad.in_file(file),))
     value = {} if document.value is None else document.value  # an empty YAML file
@@ -104,6 +109,17 @@ def examine(text: str, file: str, format_name: str) -> Examined:
         more = f"and {len(found) - _MOST_MISTAKES} more mistakes"
         mistakes.append(Mistake(file=file, message=more))
     return Examined(file=file, value=clean or {}, document=document, mistakes=tuple(mistakes))
+
+
+def _inner(document: Document) -> Document:
+    """Return what `[tool.notyet]` says, and where."""
+    value = document.value
+    for name in TABLE:
+        value = value.get(name, {})
+    depth = len(TABLE)
+    places = document.positions.items()
+    inner = {path[depth:]: place for path, place in places if path[:depth] == TABLE}
+    return Document(value=value, positions=inner, findings=document.findings)
 
 
 class _NotyetToml:
@@ -141,6 +157,8 @@ class _NotyetToml:
             file=self._file,
             gates=self._gates(),
             limits=value.get("limits", {}),
+            members=self._members(value.get("members", ())),
+            root=value.get("root", False),
             ledger=value.get("ledger", {}),
             observers=tuple(self._observer(name, entry) for name, entry in observers.items()),
             start_tell=value.get("start", {}).get("tell"),
@@ -151,6 +169,14 @@ class _NotyetToml:
             mistakes=tuple(self._mistakes),
             warnings=tuple(self._warnings),
         )
+
+    def _members(self, globs: Sequence[str]) -> tuple[str, ...]:
+        """Return the globs of members."""
+        if globs and self._home:
+            message = "`members` has no effect in a file of a workspace"
+            self._warnings.append(self._examined.mistake(("members",), message))
+            return ()
+        return tuple(dict.fromkeys(globs))
 
     def _openclaw(self, path: str) -> str:
         """Return the path of OpenClaw's file, which sets `max_blocks` (J9)."""

@@ -7,7 +7,7 @@ YAML. Records are JSON files in the XDG state folder, under the place of the fil
 from __future__ import annotations
 
 from notyet import light
-from notyet.config.find import state_folder, text_of
+from notyet.config.find import state_folder, text_of, trusted_part
 from notyet.config.records import place_of, record_path, work_tree
 from notyet.core.record import Record, plain
 from notyet.core.verdict import OUTCOMES
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1  # of compiled settings; raise it with every change that an older reader misreads
 _MOST_BYTES = 64 * 1024 * 1024
-_QUIET = frozenset({"format", "file", "limits", "reply", "start_tell"})  # mean nothing alone
+# Keys that mean nothing alone.
+_QUIET = frozenset({"format", "file", "limits", "reply", "root", "start_tell"})
 _ENOENT = 2
 DAMAGED = (ValueError, TypeError, KeyError, AttributeError)  # what reading a damaged record raises
 
@@ -47,6 +48,8 @@ class FileSettings(Record, kw_only=True):
     left_out: tuple[str, ...] = ()  # names of gates that were not made: see `thaw`
     starters: tuple[Starter, ...] = ()  # not in the compiled form: only a supervisor runs them
     limits: Mapping[str, Any] = {}
+    members: tuple[str, ...] = ()  # globs of folders whose files add gates
+    root: bool = False  # files in the folders above do not count
     observers: tuple[FileObserver, ...] = ()
     ledger: Mapping[str, Any] = {}  # how much is kept; ignored but in the user's own file
     start_tell: bool | None = None
@@ -109,6 +112,7 @@ def thaw(frozen: Mapping[str, Any], event: StopEvent | None = None) -> FileSetti
     values["gates"] = tuple([_gate(**gate) for gate in gates])
     values["observers"] = tuple([_observer(**one) for one in values.get("observers", ())])
     values["read_hosts"] = tuple(values.get("read_hosts", ()))
+    values["members"] = tuple(values.get("members", ()))
     return FileSettings(**values)
 
 
@@ -268,7 +272,7 @@ def are_silent(paths: list[str], scope: str, environ: Mapping[str, str]) -> bool
     try:
         for path in paths:
             record = read_record(state, path)
-            if record is None or not is_unchanged(record, text_of(path)):
+            if record is None or not is_unchanged(record, trusted_part(path, text_of(path))):
                 return False
             compiled = dict(record.compiled)
             for gate in compiled.pop("gates", ()):

@@ -69,7 +69,7 @@ class Document(Record, kw_only=True):
 
     def locate(self, path: Path) -> Position:
         """Return the line and column of a key or item, or of the closest known thing around it."""
-        for length in range(len(path), 0, -1):
+        for length in range(len(path), -1, -1):
             position = self.positions.get(path[:length])
             if position:
                 return position

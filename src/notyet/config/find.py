@@ -13,7 +13,7 @@ from notyet.light import config_home, home_folder, is_remote, state_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Protocol
 
     class FileSource(Protocol):
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 
 FILE_NAME = "notyet.toml"
+PYPROJECT = "pyproject.toml"
 KIND_NOTYET = "notyet"
 _LEVELS = 12  # as far up as files "above" a project count (J5)
 OFF_VARIABLE = "NOTYET_DISABLE"
@@ -75,7 +76,7 @@ def projects_files(
     def is_recorded(path: str) -> bool:
         return has_record(state, path)
 
-    found = [nearest_tomls(start, is_recorded, exists) for start in starts(cwd, project)]
+    found = [tomls_above(start, is_recorded, LOCAL_SOURCE) for start in starts(cwd, project)]
     return list(dict.fromkeys(path for files in found for path, _, _ in files))
 
 
@@ -122,27 +123,55 @@ def starts(cwd: str, project: str) -> dict[str, None]:
     return dict.fromkeys((place, given, in_work_tree_of(place, real_folder(project))))
 
 
-def nearest_tomls(
-    cwd: str, is_recorded: Callable[[str], bool], is_there: Callable[[str], bool], users: str = ""
-) -> Iterator[tuple[str, str, bool]]:
-    """Yield the nearest `notyet.toml` of a project that is not the user's (J6).
+def tomls_above(
+    cwd: str, is_recorded: Callable[[str], bool], source: FileSource, users: str = ""
+) -> list[tuple[str, str, bool]]:
+    """Return the project files that may count in a folder, nearest first (J6).
 
-    With it come its place, under which it may have a record, and whether it exists.
+    With each come its place, under which it may have a record, and whether it exists.
 
-    An agent could remove its gates by removing the file, or by adding another one nearer to where
-    it works. So a trusted file that was removed still counts, and an untrusted file does not hide
-    a trusted one further up.
+    An agent could remove its gates by removing a file, by adding another one nearer to where it
+    works, or by beginning a repository there. So a trusted file counts wherever it is above, even
+    if it was removed, and an untrusted one hides nothing. Untrusted files are reported up to the
+    top of the repository; further up only the nearest one, unless a trusted file is nearer.
     """
-    is_hidden = False
+    found: list[tuple[str, str, bool]] = []
+    trusted: set[str] = set()
+    top = 0  # how many of them are in the repository
     for folder, place in placed(above(cwd)) if cwd else ():
-        path, at = (f"{where.rstrip('/')}/{FILE_NAME}" for where in (folder, place))
-        found = is_there(path)
-        if is_recorded(at) and not (users and _is_same(path, users)):
-            yield path, at, found
-            return
-        if found and not is_hidden and not (users and _is_same(path, users)):
-            yield path, at, found
-            is_hidden = True  # only the nearest untrusted file is reported
+        base, at = folder.rstrip("/"), place.rstrip("/")
+        is_there = False
+        for name in (FILE_NAME, PYPROJECT):
+            path = f"{base}/{name}"
+            is_known, is_beside = is_recorded(f"{at}/{name}"), is_there
+            is_there = source.exists(path)
+            if name == PYPROJECT and is_there:  # it does not count beside a notyet.toml
+                is_there = (is_known or not is_beside) and has_table(path, source)
+            if (is_known or is_there) and not (users and _is_same(path, users)):
+                found.append((path, f"{at}/{name}", is_there))
+                trusted.update((path,) if is_known else ())
+        if found and not top and source.exists(f"{base}/.git"):
+            top = len(found)
+    return [one for number, one in enumerate(found) if one[0] in trusted or number < max(top, 1)]
+
+
+def trusted_part(path: str, text: str) -> str:
+    """Return what of a file's text is trusted: of a `pyproject.toml`, only our table."""
+    if not path.endswith(f"/{PYPROJECT}"):
+        return text
+    if "[tool.notyet" not in text:
+        return ""
+    from notyet.config.pyproject import table_of
+
+    return table_of(text)
+
+
+def has_table(path: str, source: FileSource) -> bool:
+    """Return True if a `pyproject.toml` has a table for notyet."""
+    try:
+        return bool(trusted_part(path, source.text_of(path)))
+    except OSError:
+        return False
 
 
 def _is_same(one: str, other: str) -> bool:
@@ -258,7 +287,7 @@ def is_config_name(path: str) -> bool:
     from notyet.hosts.files import ABOVE, FOLDERS
 
     folder, name = light.split(path)
-    return name in (FILE_NAME, *ABOVE) or light.basename(folder) in FOLDERS
+    return name in (FILE_NAME, PYPROJECT, *ABOVE) or light.basename(folder) in FOLDERS
 
 
 def about_folder(path: str) -> str:
@@ -278,7 +307,7 @@ def root_of(cwd: str, source: FileSource = LOCAL_SOURCE) -> str:
 def toml_files(
     cwd: str, environ: Mapping[str, str], is_recorded: Callable[[str], bool]
 ) -> list[ConfigFile]:
-    """Return the user's `notyet.toml` and the nearest one of the project, if they exist (J6)."""
+    """Return the user's `notyet.toml`, and those of the project, nearest first (J6)."""
     own = users_toml(cwd, environ)
     return own + project_tomls(cwd, is_recorded, LOCAL_SOURCE, own[0].path if own else "")
 
@@ -294,7 +323,7 @@ def users_toml(cwd: str, environ: Mapping[str, str]) -> list[ConfigFile]:
 def project_tomls(
     cwd: str, is_recorded: Callable[[str], bool], source: FileSource, users: str = ""
 ) -> list[ConfigFile]:
-    """Return the nearest `notyet.toml` of a project, after an untrusted one before it (J6)."""
+    """Return the files of projects that may count in a folder, nearest first (J6)."""
     return [
         ConfigFile(
             path=path,
@@ -303,7 +332,7 @@ def project_tomls(
             is_gone=not found and not source.problem,
             source=source,
         )
-        for path, place, found in nearest_tomls(cwd, is_recorded, source.exists, users)
+        for path, place, found in tomls_above(cwd, is_recorded, source, users)
     ]
 
 
@@ -338,7 +367,7 @@ def real_home() -> str:
 
 def looked_for(hosts: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return the names to look for in every folder, and those to look for in projects."""
-    every, projects = [FILE_NAME, ".git"], []
+    every, projects = [FILE_NAME, PYPROJECT, ".git"], []
     for host in sorted(hosts):
         groups = host_named(host).hook_files.groups
         for scope, path, _ in (file for group in groups for file in group):

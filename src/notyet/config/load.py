@@ -14,18 +14,20 @@ from notyet.config.find import (
     host_files,
     known_as,
     parent,
+    root_of,
     starts,
     state_folder,
     toml_files,
+    trusted_part,
     users_toml,
 )
-from notyet.config.records import has_record, place_of
+from notyet.config.records import has_record
 from notyet.core.gate import Command
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
 from notyet.errors import Refused
 from notyet.hosts import HOSTS, host_named
-from notyet.light import LOCAL, getcwd, is_remote, join, real_folder
+from notyet.light import LOCAL, basename, getcwd, is_remote, join, real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate, Starter
     from notyet.ledger.prune import Retention
+
+    Layer = tuple[ConfigFile, FileSettings]
 
 # Seconds to read the files of a workspace; with 0 it is not connected to, and records of trust are
 # all that is known of it.
@@ -125,7 +129,7 @@ def load(
         _add_draft(layers, place, environ, draft)
     else:
         for start in starts(cwd, project):
-            layers.add(*toml_files(start, environ, layers.is_recorded))
+            layers.add_tomls(toml_files(start, environ, layers.is_recorded))
             if layers.project:  # an untrusted file hides no other project
                 break
     read_for = _readable(host, agent)
@@ -162,18 +166,14 @@ def _add_draft(layers: Layers, place: str, environ: Mapping[str, str], draft: Dr
     """Add the user's file, and the draft in place of the project's file."""
     from notyet.config.trust import add_draft
 
-    stands_for = []
-    for file in toml_files(place, environ, layers.is_recorded):
-        if file.is_users:
-            layers.add(file)
-        else:
-            stands_for.append(file.path)
-    in_force = [path for path in stands_for if layers.is_recorded(place_of(path))]
-    if draft.path in stands_for:
-        path = draft.path
-    else:
-        path = (*in_force, *stands_for, join(place, FILE_NAME))[0]
-    add_draft(layers, ConfigFile(path=path, kind=KIND_NOTYET), draft.text)
+    files = toml_files(place, environ, layers.is_recorded)
+    stands_for = [file for file in files if not file.is_users]
+    in_force = [file for file in stands_for if layers.is_recorded(file.place)]
+    found = [file for file in stands_for if file.path == draft.path] or in_force or stands_for
+    replaced = found[0] if found else ConfigFile(path=join(place, FILE_NAME), kind=KIND_NOTYET)
+    layers.add_tomls([file for file in files if file.is_users])
+    add_draft(layers, replace(replaced, is_gone=False), draft.text)
+    layers.add_tomls([file for file in in_force if file.path != replaced.path])
 
 
 def load_vouched(files: Sequence[ConfigFile]) -> Setup:
@@ -215,7 +215,7 @@ class Layers:
         # The caller names the workspace, not a file.
         self.is_elsewhere, self.is_here = is_remote(workspace), workspace == LOCAL
         self.starters: list[tuple[ConfigFile, Starter]] = []
-        self.layers: list[tuple[ConfigFile, FileSettings]] = []
+        self.layers: list[Layer] = []
         self._seen: set[str] = set()
         self.untrusted: list[ConfigFile] = []
         self.unreadable: list[str] = []
@@ -224,7 +224,9 @@ class Layers:
         self.unchecked: list[str] = []
         self.warnings: list[str] = []
         self.read_hosts: tuple[str, ...] = ()
-        self.project = ""  # the folder of the project's own file that is in force
+        self.project = ""  # the folder of the nearest project file that is in force
+        self.has_root = False  # files above that one do not count
+        self.is_placed = False  # a project file named the workspace, or this machine
         self.workspace = workspace if self.is_elsewhere else ""
         self.named_by: Trusted | None = None  # the file that named the workspace
         self.workspace_problem = ""
@@ -247,6 +249,12 @@ class Layers:
 
                 add_trusted_version(self, file)
 
+    def add_tomls(self, files: Iterable[ConfigFile]) -> None:
+        """Add the user's file, and those of projects, nearest first, up to one that is a root."""
+        for file in files:
+            if not self.has_root:
+                self.add(file)
+
     def _add_unchanged(self, file: ConfigFile) -> bool:
         """Add a `notyet.toml` that is as it was trusted; return False for any other file."""
         if file.kind != KIND_NOTYET or file.is_gone or self.named_by is not None:
@@ -255,7 +263,8 @@ class Layers:
             record = read_record(self.state, file.path, file.place)
             if record is None:
                 return False
-            if not is_unchanged(record, file.source.text_of(file.path), is_users=file.is_users):
+            text = trusted_part(file.path, file.source.text_of(file.path))
+            if not is_unchanged(record, text, is_users=file.is_users):
                 return False
             settings = thaw(record.compiled, self._event)
         except (OSError, *DAMAGED):  # unreadable, or a record of another version of notyet
@@ -273,27 +282,26 @@ class Layers:
 
     def put(self, file: ConfigFile, settings: FileSettings) -> None:
         """Put a file's settings over those added before."""
-        if file.kind == KIND_NOTYET and not file.is_users:
-            self.project = parent(file.path)
+        if is_projects(file):
+            self.project = self.project or parent(file.path)
+            self.has_root = self.has_root or settings.root
         self.layers.append((file, settings))
         self.read_hosts = (*self.read_hosts, *settings.read_hosts)
 
     def setup(self) -> Setup:
         """Merge the layers."""
-        gates = _merged_gates(self.layers, is_elsewhere=bool(self.workspace))
-        limits: dict[str, Any] = {}
-        limit_files: dict[str, str] = {}
+        layers = _named_apart(_outermost_first(self.layers))
+        gates = _merged_gates(layers, is_elsewhere=bool(self.workspace))
+        limits, limit_files = _merged_limits(layers)
         reply: dict[str, str] = {}
         ledger: dict[str, Any] = {}
         tell = False
-        for file, settings in self.layers:
-            limits |= settings.limits
-            limit_files |= dict.fromkeys(settings.limits, file.path)
+        for file, settings in layers:
             reply |= settings.reply
             ledger |= settings.ledger if file.is_users else {}
             tell = tell if settings.start_tell is None else settings.start_tell
-        observers = {o.name: o for _, settings in self.layers for o in settings.observers}
-        notifications = [s.notifications for _, s in self.layers if s.notifications]
+        observers = {o.name: o for _, settings in layers for o in settings.observers}
+        notifications = [s.notifications for _, s in layers if s.notifications]
         return Setup(
             gates=gates,
             starters=_merged_starters(self.starters),
@@ -315,9 +323,94 @@ class Layers:
         )
 
 
-def _merged_gates(
-    layers: Iterable[tuple[ConfigFile, FileSettings]], *, is_elsewhere: bool
-) -> tuple[Gate, ...]:
+def is_projects(file: ConfigFile) -> bool:
+    """Return True for a `notyet.toml` that is not the user's."""
+    return file.kind == KIND_NOTYET and not file.is_users
+
+
+def _outermost_first(layers: Sequence[Layer]) -> list[Layer]:
+    """Return layers with the files of projects from the outermost to the innermost folder."""
+    ours = [layer for layer in layers if is_projects(layer[0])]
+    if len(ours) > 1:
+        ours.sort(key=lambda layer: (is_remote(layer[0].path), layer[0].path.count("/")))
+    inner = iter(ours)
+    return [next(inner) if is_projects(layer[0]) else layer for layer in layers]
+
+
+def _named_apart(layers: list[Layer]) -> list[Layer]:
+    """Return layers in which no project file replaces a gate or observer of an outer one (J6).
+
+    Where names are the same, the inner gate is called `folder:name`.
+    """
+    taken: set[str] = set()
+    outermost = ""
+    apart = []
+    for file, settings in layers:
+        named = settings
+        if is_projects(file):
+            outermost = outermost or parent(file.path)
+            names = {*settings.left_out, *(gate.name for gate in settings.gates)}
+            names.update(observer.name for observer in settings.observers)
+            if not taken.isdisjoint(names):
+                named = _renamed(settings, names & taken, _label(file, outermost))
+            taken |= names
+        apart.append((file, named))
+    return apart
+
+
+def _renamed(settings: FileSettings, names: set[str], label: str) -> FileSettings:
+    """Return settings whose gates and observers of these names have a label before their name."""
+
+    def named(name: str) -> str:
+        return f"{label}:{name}" if name in names else name
+
+    return replace(
+        settings,
+        gates=tuple([replace(gate, name=named(gate.name)) for gate in settings.gates]),
+        left_out=tuple(map(named, settings.left_out)),
+        observers=tuple([replace(one, name=named(one.name)) for one in settings.observers]),
+    )
+
+
+def _label(file: ConfigFile, outermost: str) -> str:
+    """Return the folder of a file in its repository, or else below the outermost project file."""
+    folder = parent(file.path)
+    for top in (root_of(folder, file.source), outermost):
+        if folder.startswith(f"{top.rstrip('/')}/"):
+            return folder[len(top) :].strip("/")
+    return basename(file.path if folder == outermost else folder)
+
+
+def _merged_limits(layers: Iterable[Layer]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the limits, and the file that sets each.
+
+    A project's file wins over the user's. An inner one can only make limits stricter: else an agent
+    could loosen those of the project by going into a folder.
+    """
+    limits: dict[str, Any] = {}
+    files: dict[str, str] = {}
+    has_outer = False
+    for file, settings in layers:
+        for name, limit in settings.limits.items():
+            if not has_outer or _is_stricter(name, limit, limits.get(name)):
+                limits[name], files[name] = limit, file.path
+        has_outer = has_outer or is_projects(file)
+    return limits, files
+
+
+def _is_stricter(name: str, limit: int, outer: int | None) -> bool:
+    """Return True if a limit sends an agent back more often than the outer one."""
+    from notyet.core.limits import Limits
+
+    outer = getattr(Limits(), name) if outer is None else outer
+    if name == "wait_for_background":
+        return bool(outer) and not limit
+    if name == "max_blocks":
+        return limit > outer
+    return outer != 0 and (limit == 0 or limit > outer)  # 0: no limit
+
+
+def _merged_gates(layers: Iterable[Layer], *, is_elsewhere: bool) -> tuple[Gate, ...]:
     """Return all gates once: ours by name (J6), Claude's and Mux's by command (J1, J2)."""
     merged: dict[object, Gate] = {}
     for file, settings in layers:

@@ -41,8 +41,8 @@ def add_files_there(loaded: Layers, looking: RemoteFiles, patience: float) -> No
     """Add the files of a workspace: the nearest `notyet.toml`, and those of the hosts wanted."""
     place = remote_from(loaded.workspace)
     source = RemoteSource(place.url, patience, _hosts(loaded, looking), loaded.is_recorded)
-    for file in project_tomls(place.url, loaded.is_recorded, source):
-        loaded.add(file)
+    loaded.has_root = False  # a file here is above none of those
+    loaded.add_tomls(project_tomls(place.url, loaded.is_recorded, source))
     hosts = _hosts(loaded, looking)  # a file there may name more
     source.look_for(hosts)
     for name in hosts:

@@ -17,6 +17,7 @@ from notyet.config.shapes import (
     Field,
     FileGlob,
     Flag,
+    FolderGlob,
     Glob,
     ListOf,
     MapOf,
@@ -297,7 +298,24 @@ NOTYET_TABLE = Table(
             "The gates run there, over SSH, and the project's own files there are read too. "
             "Observers run here.",
         ),
-        "limits": Field(LIMITS, doc="How often agents are sent back."),
+        "members": Field(
+            ListOf(item=FolderGlob(), whole=False),
+            default=[],
+            also=("packages", "workspaces", "projects"),
+            doc="Globs of folders below the folder of this file, as in a monorepo. The gates in "
+            "their own `notyet.toml` apply when a file below them changed since the session "
+            "began, wherever the agent works, and are called `folder:name`.",
+        ),
+        "root": Field(
+            Flag(),
+            default=False,
+            doc="`true`: files in the folders above do not count here.",
+        ),
+        "limits": Field(
+            LIMITS,
+            doc="How often agents are sent back. A file in a folder below, or of a member, can "
+            "only make the limits of an outer file stricter.",
+        ),
         "gates": Field(
             MapOf(item=Either((Text(), GATE)), key=NAME),
             doc='The gates by name. `NAME = "script"` is short for a table with `run`.',

@@ -168,6 +168,23 @@ class FileGlob(PathBelow):
         raise ShapeError(f"is {described(value)}, but {why}", hint)
 
 
+@dataclass(frozen=True, kw_only=True)
+class FolderGlob(FileGlob):
+    """A glob of folders below the file's folder."""
+
+    words: str = "a glob of folders below the file's folder"
+
+    def parse(self, value: str) -> str:
+        clean = super().parse(value)
+        parts = clean.split("/")
+        if ".." in parts:
+            raise self.wrong(value)
+        names = [part for part in parts if part not in {"", "."}]
+        if not names:
+            raise ShapeError("must name folders below the file's own", 'write it like "packages/*"')
+        return "/".join(names)
+
+
 def _meant(text: str) -> str:
     return f'did you mean "{text}"?'
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from notyet.config.compiled import DAMAGED, Trusted, freeze, read_record, thaw, write_record
-from notyet.config.find import KIND_NOTYET, parent, state_folder
+from notyet.config.find import KIND_NOTYET, parent, state_folder, trusted_part
 from notyet.config.load import with_checks
 from notyet.config.records import place_of
 from notyet.core.gate import Command
@@ -21,6 +21,7 @@ from notyet.light import LOCAL, dumps, is_remote, loads
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from notyet.config.compiled import FileSettings
     from notyet.config.find import ConfigFile
@@ -45,14 +46,26 @@ class Candidate(Record, kw_only=True):
         """True if the trusted text compiles to something else now: a file it names changed, say."""
         if self.before is None or not self.is_trusted:
             return False
-        return bool(self.before.compiled != loads(dumps(freeze(self.settings))))
+        now = loads(dumps(freeze(self.settings)))
+        return _without_lines(self.before.compiled) != _without_lines(now)
+
+
+def _without_lines(compiled: Mapping[str, Any]) -> dict[str, Any]:
+    """Return compiled settings without lines, which other tables of a `pyproject.toml` move."""
+    apart = dict(compiled)
+    for key in ("gates", "observers"):
+        apart[key] = [
+            {**one, "source": {**one.get("source", {}), "line": 0}} for one in apart.get(key, ())
+        ]
+    return apart
 
 
 def candidate(file: ConfigFile, environ: Mapping[str, str]) -> Candidate:
     """Read a file that a person may want to trust. Raises OSError."""
     text = file.source.text_of(file.path)
+    settings, part = _compile(file, text), trusted_part(file.path, text)
     before = read_record(state_folder(environ), file.path, file.place)
-    return Candidate(file=file, text=text, settings=_compile(file, text), before=before)
+    return Candidate(file=file, text=part, settings=settings, before=before)
 
 
 def hosts_read(file: ConfigFile, environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -114,7 +127,7 @@ def _text_of(layers: Layers, file: ConfigFile) -> tuple[str | None, str]:
     if file.source.problem and not file.source.exists(file.path):
         return None, file.source.problem
     try:
-        return file.source.text_of(file.path), ""
+        return trusted_part(file.path, file.source.text_of(file.path)), ""
     except (OSError, ValueError) as error:
         reason = str(getattr(error, "strerror", None) or error)
         layers.warnings.append(f"{visible(file.path)} cannot be read: {reason}")
@@ -287,10 +300,11 @@ def _placed(
     layers: Layers, file: ConfigFile, record: Trusted, settings: FileSettings
 ) -> FileSettings:
     """Follow a file's `workspace`; return its settings as they are then."""
-    if not settings.workspace or layers.is_elsewhere:
+    if not settings.workspace or layers.is_elsewhere or layers.is_placed:
         return settings
     if layers.is_here:
         return _compile(file, record.content, LOCAL)
+    layers.is_placed = not file.is_users
     if settings.workspace == LOCAL:
         layers.workspace, layers.named_by = "", None
     else:

@@ -16,17 +16,11 @@ from hook_runs import (
     new_project,
     payload,
     stops,
+    told,
     trust,
 )
 
 every_host = pytest.mark.parametrize("host", HOSTS)
-
-
-def told(reply):
-    """Return what the user is told, wherever the host has a place for it."""
-    return reply.stderr + (
-        json.loads(reply.stdout).get("systemMessage", "") if reply.stdout else ""
-    )
 
 
 @every_host

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -260,3 +261,22 @@ def test_a_file_without_a_name_is_said(said, options, capsys):
     out, err = capsys.readouterr()
     assert "a file name is empty; name a file, or none to check all files here" in err
     assert out == ('{"ok": false, "files": []}\n' if options else "")
+
+
+@pytest.mark.rule("J6", "J7")
+def test_a_table_beside_a_file_is_a_mistake(said, folder):
+    Path(folder, "pyproject.toml").write_text('[project]\n[tool.notyet.gates]\na = "true"\n')
+    code, lines = said(RIGHT)
+    assert code == 1
+    assert lines[0] == (
+        "pyproject.toml:2:1: [tool.notyet] has no effect beside notyet.toml "
+        "(move it into notyet.toml)"
+    )
+
+
+@pytest.mark.rule("J6", "J7")
+def test_a_table_is_checked_like_a_file(folder, capsys):
+    Path(folder, "pyproject.toml").write_text("[tool.notyet]\nrot = true\n[tool.x]\ny = 1\n")
+    assert main(["validate"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "pyproject.toml:2:1: `rot` is not a known key (did you mean `root`?)"

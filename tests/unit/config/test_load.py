@@ -9,6 +9,9 @@ import pytest
 from config_places import READS, commands, hooks, setup, write, write_own, write_user_toml
 from notyet.config.find import host_files
 from notyet.config.load import load
+from notyet.core.event import StopEvent
+
+WAIT = "wait_for_background"
 
 
 @pytest.mark.rule("J6")
@@ -33,14 +36,95 @@ def test_settings_are_layered_one_by_one(tmp_path):
 
 
 @pytest.mark.rule("J6")
-def test_the_nearest_file_upwards_is_the_projects(tmp_path):
+def test_files_add_up_from_the_outermost_folder_to_the_innermost(tmp_path):
     write(tmp_path, "notyet.toml", '[gates]\na = "outer"\n')
     deep = tmp_path / "a" / "b"
     deep.mkdir(parents=True)
     assert commands(deep) == ["outer"]
     write(tmp_path / "a", "notyet.toml", '[gates]\na = "inner"\n')
-    assert commands(deep) == ["inner"]
+    assert commands(deep) == ["outer", "inner"]
+    assert [gate.name for gate in setup(deep).gates] == ["a", "a:a"]
     assert commands(tmp_path) == ["outer"]
+
+
+@pytest.mark.rule("J6")
+def test_an_inner_gate_of_the_same_name_is_named_after_its_folder_in_the_repository(tmp_path):
+    (tmp_path / ".git").mkdir()
+    deep = tmp_path / "packages" / "a"
+    write(tmp_path / "packages", "notyet.toml", '[gates]\nt = "outer"\nlint = "x"\n')
+    write(deep, "notyet.toml", '[gates]\nt = "inner"\n[observers.t]\nrun = "o"\n')
+    found = setup(deep)
+    assert [(gate.name, gate.check.line) for gate in found.gates] == [
+        ("t", "outer"),
+        ("lint", "x"),
+        ("packages/a:t", "inner"),
+    ]
+    assert [observer.name for observer in found.observers] == ["packages/a:t"]
+
+
+@pytest.mark.rule("J6")
+def test_a_gate_keeps_its_name_where_the_outer_one_is_for_other_agents(tmp_path):
+    write(tmp_path, "notyet.toml", '[gates.t]\nrun = "outer"\nfor = "subagents"\n')
+    write(tmp_path / "a", "notyet.toml", '[gates]\nt = "inner"\n')
+    event = StopEvent(host="claude", session_id="s", cwd=str(tmp_path / "a"))
+    found = load(str(tmp_path / "a"), "claude", os.environ, event=event)
+    assert [gate.name for gate in found.gates] == ["a:t"]
+
+
+@pytest.mark.rule("J6")
+def test_a_repository_that_begins_in_a_folder_removes_no_outer_gate(tmp_path):
+    write(tmp_path, "notyet.toml", '[gates]\na = "outer"\n')
+    write(tmp_path / "sub", "notyet.toml", '[gates]\nb = "inner"\n')
+    (tmp_path / "sub" / ".git").mkdir()
+    assert commands(tmp_path / "sub") == ["outer", "inner"]
+
+
+@pytest.mark.rule("J6", "N5")
+def test_every_untrusted_file_of_the_repository_is_reported_and_none_hides_another(tmp_path):
+    (tmp_path / "p" / ".git").mkdir(parents=True)
+    deep = tmp_path / "p" / "a"
+    for folder in (tmp_path, tmp_path / "p", deep):
+        write(folder, "notyet.toml", '[gates]\na = "x"\n', trusted=False)
+    assert [file.path for file in setup(deep).untrusted] == [
+        f"{deep}/notyet.toml",
+        f"{tmp_path}/p/notyet.toml",
+    ]
+    write(deep, "notyet.toml", '[gates]\na = "x"\n')
+    assert [file.path for file in setup(deep).untrusted] == [f"{tmp_path}/p/notyet.toml"]
+
+
+@pytest.mark.rule("J6", "N5")
+def test_files_above_a_root_do_not_count_if_the_root_is_trusted(tmp_path):
+    write(tmp_path, "notyet.toml", '[gates]\na = "outer"\n')
+    inner = 'root = true\n[gates]\nb = "inner"\n'
+    write(tmp_path / "a", "notyet.toml", inner, trusted=False)
+    assert commands(tmp_path / "a") == ["outer"]
+    write(tmp_path / "a", "notyet.toml", inner)
+    assert commands(tmp_path / "a") == ["inner"]
+
+
+@pytest.mark.rule("J6")
+@pytest.mark.parametrize(
+    ("outer", "inner", "limits"),
+    [
+        ("max_blocks = 3", "max_blocks = 1", {"max_blocks": 3}),
+        ("max_blocks = 3", "max_blocks = 5", {"max_blocks": 5}),
+        ("", "max_blocks = 0", {}),
+        ("session_ceiling = 9", "session_ceiling = 0", {"session_ceiling": 0}),
+        ("stuck_after = 0", "stuck_after = 2", {"stuck_after": 0}),
+        ("stuck_after = 2", "stuck_after = 4", {"stuck_after": 4}),
+        ("", f"{WAIT} = false", {WAIT: False}),
+        (
+            "wait_for_background = false",
+            "wait_for_background = true",
+            {"wait_for_background": False},
+        ),
+    ],
+)
+def test_an_inner_file_can_only_make_limits_stricter(tmp_path, outer, inner, limits):
+    write(tmp_path, "notyet.toml", f"[limits]\n{outer}\n")
+    write(tmp_path / "a", "notyet.toml", f"[limits]\n{inner}\n")
+    assert dict(setup(tmp_path / "a").limits) == limits
 
 
 def test_a_record_of_the_users_own_file_is_no_trust_elsewhere(tmp_path, monkeypatch):

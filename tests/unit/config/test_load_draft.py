@@ -42,7 +42,8 @@ def test_a_draft_that_is_a_projects_own_file_stands_for_itself(project):
     nearer = project / "below" / "notyet.toml"
     nearer.parent.mkdir()
     nearer.write_text("")
-    assert sources(drafted(nearer.parent, '[gates]\nnew = "x"\n', nearer)) == {"new": str(nearer)}
+    found = sources(drafted(nearer.parent, '[gates]\nnew = "x"\n', nearer))
+    assert found == {"old": str(project / "notyet.toml"), "new": str(nearer)}
     elsewhere = drafted(nearer.parent, '[gates]\nnew = "x"\n')
     assert sources(elsewhere) == {"new": str(project / "notyet.toml")}
 

@@ -44,7 +44,7 @@ def test_the_same_path_here_is_neither_trusted_nor_read(warm_box, app):
 
 
 @pytest.mark.rule("J6", "M5")
-def test_the_nearest_file_there_is_the_projects_and_the_users_own_runs_here(warm_box, app):
+def test_the_files_there_add_up_and_the_users_own_runs_here(warm_box, app):
     write_user_toml('[gates]\na = "user a"\nb = "user b"\n')
     write_there(app.parent, "notyet.toml", '[gates]\nb = "outer"\nc = "c"\n')
     trust_there(warm_box, app.parent)
@@ -55,7 +55,7 @@ def test_the_nearest_file_there_is_the_projects_and_the_users_own_runs_here(warm
     write_there(app, "notyet.toml", '[gates]\nd = "d"\n')
     assert [gate.name for gate in load_there(warm_box, app).gates] == ["a", "b", "c"]
     trust_there(warm_box, app)
-    assert [gate.name for gate in load_there(warm_box, app).gates] == ["a", "b", "d"]
+    assert [gate.name for gate in load_there(warm_box, app).gates] == ["a", "b", "c", "d"]
 
 
 @pytest.mark.rule("N5", "M5")
@@ -152,7 +152,8 @@ def test_a_trusted_file_that_names_a_workspace_lets_the_files_there_count_too(wa
     found = load_here(here)
     assert [(gate.name, gate.check.line) for gate in found.gates] == [
         ("local", "x"),
-        ("both", "there"),
+        ("both", "here"),
+        (f"{app.name}:both", "there"),
         ("more", "y"),
     ]
     assert (found.workspace, found.untrusted) == (url, ())
