@@ -36,10 +36,10 @@ class Place:
         """Make an engine as another process would, on the same ledger."""
         return Engine(self.gates, ledger=self.ledger, warn=self.warnings.append)
 
-    def begin(self, **fields):
-        """An agent begins, as the hook is told."""
+    def begin(self, *, since=None, **fields):
+        """An agent begins, as the hook is told; its host began at a time, by the clock."""
         fields = {"session_id": "s1", "cwd": str(self.project)} | fields
-        drive_sync(remember_start(StartEvent(**fields), self.gates, self.ledger, 5.0))
+        drive_sync(remember_start(StartEvent(**fields), self.gates, self.ledger, 5.0, since))
 
     def stop(self, *, within=None, **fields):
         """An agent stops; what it says is never the same."""

@@ -30,6 +30,19 @@ def inside_agent(environ: Mapping[str, str]) -> str:
     return ""
 
 
+def host_began_at(program: str) -> float | None:
+    """Return when the host that called this process began, by the clock; None if unknown.
+
+    That is the outermost program of this name above us, or else of any host.
+    """
+    above = [(pid, proc.program_names(pid)) for pid in (*proc.ancestors(os.getpid()), 1)]
+    for names in ({program}, {host.program for host in every_program()} - {""}):
+        for pid, known in reversed(above):
+            if any(name in names or name.split("-")[0] in names for name in known):
+                return proc.birth(pid)
+    return None
+
+
 def is_supervised(mark: str, session: str) -> bool:
     """Return True if a supervisor above us gates this session; `mark` is its process and session.
 

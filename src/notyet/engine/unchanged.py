@@ -234,6 +234,10 @@ class _Look:
             trees[name] = digest_of(dumps([scope_key(parts), found])) if is_known else ""
         return trees
 
+    def changed_after(self, since: float) -> bool:
+        """Return True if one of the files, or the commit, changed after a time."""
+        return self.git is not None and self.git.newest_change() > since
+
     def warnings(self, files: Mapping[str, tuple[FileSet, ...]]) -> tuple[str, ...]:
         """Return which files could not be looked at, and why, except for being outside of git."""
         unknown = {
@@ -250,17 +254,27 @@ class _Look:
 
 
 def remember_start(
-    event: StartEvent, gates: Sequence[Gate], ledger: AnyLedger, patience: float
+    event: StartEvent,
+    gates: Sequence[Gate],
+    ledger: AnyLedger,
+    patience: float,
+    since: float | None = None,
 ) -> Steps[None]:
-    """Remember with which files an agent begins, within a time. Raises LedgerError."""
+    """Remember with which files an agent begins, within a time. Raises LedgerError.
+
+    `since` is when its host began, if that is known: a session cannot begin with files that changed
+    after that. Its start may have been planted, so its files count as unknown.
+    """
     ends = monotonic() + patience
-    trees = yield from _begun_with(event, gates, patience)
+    trees = yield from _begun_with(event, gates, patience, since)
     if trees:
         left = max(_LEAST_LEFT, ends - monotonic())
         yield Call(ledger.remember_start, (event, trees, left))
 
 
-def _begun_with(event: StartEvent, gates: Sequence[Gate], patience: float) -> Steps[dict[str, str]]:
+def _begun_with(
+    event: StartEvent, gates: Sequence[Gate], patience: float, since: float | None
+) -> Steps[dict[str, str]]:
     """Return the fingerprints that an agent begins with, by scope, unknown ones included.
 
     Empty where they are not to be remembered: a session that goes on began before.
@@ -271,5 +285,8 @@ def _begun_with(event: StartEvent, gates: Sequence[Gate], patience: float) -> St
     if event.scope == "subagent":  # a session's start stands for its subagents' gates too
         skippable = [*select(stop_of(event), skippable)]
     files = {gate.name: files_of(gate, event) for gate in skippable}
-    trees = yield from trees_of(files, patience)
-    return {scope_key(files[name]): tree for name, tree in trees.items()}
+    look = _Look(files)
+    yield from look.finish(patience)
+    is_late = since is not None and not event.agent_id and look.changed_after(since)
+    trees = look.trees(files)
+    return {scope_key(files[name]): "" if is_late else tree for name, tree in trees.items()}

@@ -30,6 +30,7 @@ class FileReader:
         self._ends = ends
         self._known: dict[bytes, bytes] = {}
         self._bytes = self._files = 0  # left to read
+        self.newest = 0.0  # when one of these files changed last; programs cannot set a ctime
 
     def begin_scan(self) -> None:
         """Start with new limits, so that scans do not affect each other."""
@@ -46,7 +47,9 @@ class FileReader:
         try:
             info = light.lstat(path)
         except OSError as error:  # a missing file is a state too
+            self._note_removal(path)
             return type(error).__name__.encode()
+        self.newest = max(self.newest, info.st_ctime)
         try:
             kind = info.st_mode & _KIND
             if kind == _REGULAR:
@@ -60,6 +63,15 @@ class FileReader:
         except OSError as error:  # unreadable, or gone meanwhile
             return type(error).__name__.encode() + b" " + _metadata(info)
         return b"folder"
+
+    def _note_removal(self, path: bytes) -> None:
+        """Note when the folder of a missing file changed, or the nearest folder that is there."""
+        while path := path.rpartition(b"/")[0]:
+            try:
+                self.newest = max(self.newest, light.lstat(path).st_ctime)
+            except OSError:
+                continue
+            return
 
     def present(self, top: bytes, names: Sequence[bytes]) -> Iterator[bytes]:
         """Yield the names that exist; a sparse checkout lacks whole folders."""
@@ -127,7 +139,9 @@ class FileReader:
                     folders.append(entry.path)
                     yield name
                 else:
-                    yield name + b"\0" + _metadata(entry.stat(follow_symlinks=False))
+                    info = entry.stat(follow_symlinks=False)
+                    self.newest = max(self.newest, info.st_ctime)
+                    yield name + b"\0" + _metadata(info)
 
 
 def _join(top: bytes, name: bytes) -> bytes:

@@ -16,6 +16,7 @@ from notyet.core.record import Record
 from notyet.git.repository import (
     Repository,
     RepositorySettings,
+    commit_made_at,
     refuse_hidden_repository,
     top_of,
 )
@@ -254,6 +255,12 @@ class Fingerprinting:
         if reasons is not None:
             reasons.update(self._failed)
         return [seen.get(file_set, "") for file_set in self._file_sets]
+
+    def newest_change(self) -> float:
+        """Return when the commit was made, or a file changed that differs from it, if later."""
+        tops = dict.fromkeys(map(top_of, self._folders.values()))
+        files = self._files.newest if self._files is not None else 0.0
+        return max([files, *map(commit_made_at, tops)])
 
     def leave(self) -> None:
         """End the git commands, unless `finish` has taken them."""

@@ -34,6 +34,7 @@ def with_parents(folder: str) -> Iterator[str]:
 
 
 _MOST_CONFIG = 1024 * 1024
+_MOST_PACKED = 64 * 1024 * 1024
 _PIECE = 64 * 1024
 # Words that a config must contain to have such a setting; then git reads the settings.
 _SETTING_WORDS = (b"filter", b"include", b"worktree")
@@ -91,6 +92,42 @@ def refuse_hidden_repository(folder: str) -> None:
             return
         if all(light.exists(f"{place}/{name}") for name in ("HEAD", "objects", "refs")):
             raise Unknown
+
+
+def commit_made_at(root: str) -> float:
+    """Return when the commit that is checked out came into this repository; 0 without a commit.
+
+    Infinite if unknown. The date in a commit is anybody's choice; the ctime of its file is not.
+    """
+    try:
+        kept, common = git_folders(root)
+        name = _commit(kept, common)
+        objects = light.join(common, "objects")
+        loose = light.join(objects, name[:2], name[2:])
+        if not name or light.exists(loose):
+            return light.stat(loose).st_ctime if name else 0.0
+        packs = light.join(objects, "pack")  # in one of these; or in another repository
+        made = [light.stat(light.join(packs, pack)).st_ctime for pack in light.listdir(packs)]
+        return max(made, default=0.0)
+    except (Unknown, OSError, ValueError):
+        return float("inf")
+
+
+def _commit(kept: str, common: str) -> str:
+    """Return the id of the commit that is checked out; empty if there is none. Raises Unknown."""
+    head = light.fsdecode(read_small_file(light.join(kept, "HEAD"))).strip()
+    name = head.removeprefix("ref: ")
+    if name == head:
+        return head
+    if name == "refs/heads/.invalid":  # git keeps its references in another format
+        raise Unknown
+    found = light.fsdecode(read_small_file(light.join(common, name))).strip()
+    if found:
+        return found
+    packed = light.fsdecode(read_small_file(light.join(common, "packed-refs"), _MOST_PACKED))
+    return next(
+        (line[: -len(name) - 1] for line in packed.splitlines() if line.endswith(f" {name}")), ""
+    )
 
 
 def _read_all(folders: Sequence[str], names: Sequence[str]) -> bytes:

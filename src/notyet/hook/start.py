@@ -14,6 +14,7 @@ from notyet.core.text import clean, visible
 from notyet.engine.unchanged import remember_start
 from notyet.errors import LedgerError
 from notyet.git.repository import repository_of
+from notyet.hook.process import host_started_at
 from notyet.hosts import host_named
 from notyet.ledger.ledger import Ledger
 from notyet.light import home_folder, loads
@@ -41,7 +42,7 @@ def answer_start(hook: Hook, event: StartEvent) -> Reply:
     setup = hook.load(event, 0.0)
     if any(gate.when == "changed" for gate in setup.gates):
         try:
-            _remember_files(event, setup, min(_LOOK, hook.time_left() / 3))
+            _remember_files(hook, event, setup)
         except LedgerError as error:  # then its gates run once more, that is all
             hook.warnings.append(f"{error} (the files at the start were not recorded)")
     if setup.start_tell and setup.workspace:  # the gates may be in files on that machine
@@ -65,15 +66,21 @@ def _reply(hook: Hook, event: StartEvent, news: Sequence[str], words: str = "") 
     return host_named(hook.host).write_context(words, event, note)
 
 
-def _remember_files(event: StartEvent, setup: Setup, patience: float) -> None:
+def _remember_files(hook: Hook, event: StartEvent, setup: Setup) -> None:
     """Remember with which files an agent begins (N1). Raises LedgerError."""
     if not (setup.workspace or event.workspace or repository_of(event.cwd)):
         return  # outside of git, every gate runs
     if setup.workspace:  # a file may have named one
         event = replace(event, workspace=setup.workspace)
+    since = None
+    if host_started_at() is not None and not event.agent_id:
+        from notyet.config.caller import host_began_at
+
+        since = host_began_at(host_named(hook.host).program)
+    patience = min(_LOOK, hook.time_left() / 3)
     ledger = Ledger(repair=False)  # the next stop repairs it, and tells the user
     try:
-        drive_sync(remember_start(event, setup.gates, ledger, patience))
+        drive_sync(remember_start(event, setup.gates, ledger, patience, since))
     finally:
         ledger.close()
 

@@ -167,8 +167,10 @@ class MemoryLedger:
         """Remember the files that an agent starts with; only its first start counts."""
         with self._changed:
             agent = (event.host, event.session_id, event.agent_id or "")
-            if trees and agent not in self._histories:
-                self._starts.setdefault(agent, dict(trees))
+            key = agent if agent[-1] else agent[:-1]  # a session starts before all else in it
+            seen = (*self._histories, *self._starts)
+            if trees and all(known[: len(key)] != key for known in seen):
+                self._starts[agent] = dict(trees)
             _drop_oldest(self._starts, _MOST_AGENTS)
 
     def answer(self, stop: int, patience: float) -> Decision | None:

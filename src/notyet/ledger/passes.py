@@ -51,6 +51,9 @@ _NEW_START = (
     "INSERT INTO starts (host, session_id, agent_id, scope, tree, at) VALUES (?, ?, ?, ?, ?, ?)"
 )
 _HAS_STOPPED = "SELECT 1 FROM agents WHERE host = ? AND session_id = ? AND agent_id = ?"
+_OF_SESSION = tuple(
+    f"SELECT 1 FROM {table} WHERE host = ? AND session_id = ?" for table in ("starts", "agents")
+)
 _WITHOUT_STOP = (
     "NOT EXISTS (SELECT 1 FROM agents WHERE agents.host = starts.host"
     " AND agents.session_id = starts.session_id AND agents.agent_id = starts.agent_id)"
@@ -162,9 +165,16 @@ def remember(db: sqlite3.Connection, reports: Sequence[Report], stop: int = 0) -
 
 
 def remember_start(db: sqlite3.Connection, event: StartEvent, trees: Mapping[str, str]) -> None:
-    """Store the files that an agent starts with; only its first start counts."""
+    """Store the files that an agent starts with; only its first start counts.
+
+    A session starts before everything else in it: a later start can be planted, after edits.
+    """
     agent = (key_text(event.host), key_text(event.session_id), key_text(event.agent_id or ""))
-    if any(db.execute(known, agent).fetchone() for known in (_START_OF, _HAS_STOPPED)):
+    seen: Sequence[str] = (_START_OF, _HAS_STOPPED)
+    whose: Sequence[str] = agent
+    if not agent[-1]:
+        seen, whose = _OF_SESSION, agent[:-1]
+    if any(db.execute(known, whose).fetchone() for known in seen):
         return  # its context was compacted, or it resumed
     now = time.time()
     new = [(*agent, key_text(scope), key_text(tree), now) for scope, tree in trees.items()]

@@ -67,6 +67,15 @@ def own_birth() -> float:
     return now - min(max(age - _TICKS, 0.0), _LONGEST_START)
 
 
+def birth(pid: int) -> float | None:
+    """Return when a process started, by the clock and never too early; None if unknown."""
+    started = start_time(pid)
+    if not started.isdecimal():
+        return None
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(started) / light.sysconf("SC_CLK_TCK")
+    return time.time() - age + _TICKS
+
+
 def is_gone(pid: int, started: str) -> bool:
     """Return True if the process that started then has ended."""
     try:

@@ -2,7 +2,10 @@
 
 import json
 import os
+import shlex
 import shutil
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from hook_runs import (
     ask,
     assert_allows,
     clean_environ,
+    command_line,
     ledger_path,
     new_project,
     payload,
@@ -93,6 +97,51 @@ def test_a_function_about_what_an_agent_says_runs_although_it_changed_no_file(tm
     for name in ("SubagentStart", "SubagentStop"):
         reply = ask(payload("codex", project, hook_event_name=name, **child), "--host", "codex")
     assert "A report!" in json.loads(reply.stdout)["reason"]
+
+
+def under_a_host(folder, name, *events, edits="true"):
+    """Run hooks below a program of this name, one after the other, with edits before the last."""
+    folder.mkdir()
+    (folder / name).symlink_to("/bin/sh")
+    lines = []
+    for number, event in enumerate(events):
+        (folder / f"{number}").write_bytes(json.dumps(event).encode())
+        lines += [edits] * (number == len(events) - 1)
+        lines.append(
+            f"sh -c '{shlex.join(command_line('--host', name))}; true' < {folder}/{number}"
+        )
+    done = subprocess.run(
+        [folder / name, "-c", "; ".join([*lines, "true"])],
+        capture_output=True,
+        env=clean_environ(),
+        timeout=60,
+    )
+    assert done.stderr == b""
+    return done.stdout.decode()
+
+
+@pytest.mark.parametrize("host", ["claude", "codex"])
+@pytest.mark.parametrize("commits", [False, True])
+def test_a_start_after_edits_does_not_make_them_unchanged(project, host, commits):
+    begun = payload(host, project, hook_event_name="SessionStart", source="startup")
+    git(project, "config", "user.name", "me")
+    git(project, "config", "user.email", "me@example.com")
+    # A while after the host began: the precision of that is 20 ms.
+    edits = (
+        f"sleep 0.1; cd {project} && echo bad > bad"
+        + " && git add . && git commit -qm two" * commits
+    )
+    under_a_host(project.parent / "forged", host, begun, edits=edits)
+    assert json.loads(ask(payload(host, project), "--host", host).stdout)["reason"]
+    assert stops() == [("blocked", "g")]
+
+
+def test_a_start_of_a_host_that_began_after_all_edits_counts(project):
+    (project / "bad").write_text("of yesterday")
+    time.sleep(0.05)  # more than the precision of a process's start
+    under_a_host(project.parent / "bin", "claude", start(project))
+    ask(payload("claude", project))
+    assert stops() == [("skipped", "unchanged")]
 
 
 @pytest.mark.parametrize("source", ["compact", "resume"])

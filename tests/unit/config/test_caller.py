@@ -44,6 +44,25 @@ def test_a_script_among_the_ancestors_gives_itself_away_by_its_second_word(tmp_p
     assert done.stdout == "gemini is among the programs that started this one\n"
 
 
+@pytest.mark.rule("N1")
+@pytest.mark.parametrize(
+    ("program", "began"), [("claude", 5.0), ("codex", 3.0), ("gemini", 5.0), ("none", 5.0)]
+)
+def test_a_host_began_with_the_outermost_program_of_its_name(monkeypatch, program, began):
+    above = {9: ["sh"], 8: ["claude-2.1"], 3: ["codex"], 5: ["node", "claude"], 4: ["zsh"], 1: []}
+    monkeypatch.setattr(proc, "ancestors", lambda _: [9, 8, 3, 5, 4])
+    monkeypatch.setattr(proc, "program_names", above.get)
+    monkeypatch.setattr(proc, "birth", float)
+    assert caller.host_began_at(program) == began
+
+
+def test_without_a_host_it_is_unknown_when_that_began(monkeypatch):
+    monkeypatch.setattr(caller, "every_program", list)
+    assert caller.host_began_at("no-such-program") is None
+    monkeypatch.setattr(proc, "read", no_proc)
+    assert proc.birth(os.getpid()) is None
+
+
 def no_proc(path):
     raise FileNotFoundError(path)
 

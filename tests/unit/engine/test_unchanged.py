@@ -132,6 +132,18 @@ def test_a_session_that_goes_on_did_not_begin_here(place, source):
     assert (place.stop().outcome, place.asked) == ("blocked", ["g"])
 
 
+def test_a_session_does_not_begin_with_files_that_changed_after_its_host_began(place):
+    place.write("bad")
+    place.begin(since=0.0)
+    place.begin(session_id="s2", since=float("inf"))
+    place.begin(session_id="s3", scope="subagent", agent_id="a", since=0.0)
+    assert place.stop().outcome == "blocked"
+    assert place.stop(session_id="s2").why == "unchanged"
+    assert place.stop(session_id="s3", scope="subagent", agent_id="a").why == "unchanged"
+    place.gates = [place.gate(when="always")]
+    place.begin(session_id="s4", since=0.0)  # without files to look at
+
+
 def test_a_subagent_has_a_start_of_its_own_or_that_of_its_session(place):
     about = {"scope": "subagent", "agent_type": "coder", "cwd": str(place.project)}
     place.begin()

@@ -133,6 +133,21 @@ def test_an_agent_that_has_stopped_before_does_not_begin_nor_does_a_subagent(led
 
 
 @pytest.mark.rule("N1")
+@pytest.mark.parametrize("seen", ["a start", "a stop"])
+def test_a_session_does_not_begin_after_a_subagent_of_it(ledger, seen):
+    child = {"agent_id": "a", "scope": "subagent"}
+    if seen == "a start":
+        ledger.remember_start(start(**child), {"s": "t0"})
+    else:
+        begun = ledger.begin(stop(**child))
+        ledger.record(begun, decision(begun))
+    ledger.remember_start(start(), {"s": "t1"})
+    assert spared(ledger) == {}
+    ledger.remember_start(start(session_id="s2"), {"s": "t1"})
+    assert spared(ledger, session_id="s2") == {"g": "unchanged"}
+
+
+@pytest.mark.rule("N1")
 def test_a_subagent_began_with_its_own_files_or_else_with_those_of_its_session(ledger):
     ledger.remember_start(start(), {"s": "t1"})
     ledger.remember_start(start(scope="subagent", agent_id="own"), {"s": "t2"})
