@@ -13,7 +13,7 @@ from notyet.core.gate import Command, Exit, why_not
 from notyet.core.limits import History, Limits, open_turn
 from notyet.core.plan import missing_names, select
 from notyet.core.record import replace
-from notyet.core.verdict import Allow, Block, Halt, Problem, Report, skipped
+from notyet.core.verdict import UNCHECKED, Allow, Block, Halt, Problem, Report, skipped
 from notyet.engine.stop import NO_SESSION, Stop, decide, warn_all
 from notyet.errors import LedgerError, LedgerNeedsRepair
 from notyet.hook.hook import Hook, completed, reply_of
@@ -155,7 +155,8 @@ def rehearse(
     done.event = hook.event or done.event
     notes = (
         *hook.call.options.warnings,
-        *hook.warnings,
+        *(line for line in hook.warnings if not line.startswith(UNCHECKED)),
+        *(done.decision.warnings if done.decision.outcome == "skipped" else ()),
         *setup.warnings,
         *setup.distrust,
         *hook.notes,
@@ -309,10 +310,10 @@ class RehearsalHook(Hook):
         """Return nothing: no ledger is repaired here."""
         return ()
 
-    def record_skip(self, cause: str, words: Sequence[str]) -> Sequence[str]:
+    def record_skip(self, cause: str, words: Sequence[str]) -> int:
         """Record nothing in the ledger."""
         self.done.decision = skipped(cause, *words)
-        return ()
+        return 0
 
     def recover(self, error: Exception) -> Reply:
         """Keep a fault of ours: here it is raised, since no agent is to be protected from it."""

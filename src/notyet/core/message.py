@@ -14,7 +14,7 @@ from notyet.core.plan import select
 from notyet.core.record import Record
 from notyet.core.remote import remote_from
 from notyet.core.text import bounded, clean, first_line, joined, listed, shortened
-from notyet.core.verdict import Allow, Block, Problem
+from notyet.core.verdict import GONE, UNCHECKED, UNPASSED, Allow, Block, Problem, in_log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,9 +42,14 @@ _WAY_OUT = (
     "If you cannot fix this, or it needs your user's decision, reply with a message that starts "
     "with BLOCKED: and say what you need."
 )
+# Headless hosts show the user nothing of ours, and a parent reads nothing but the report.
 _LAST = (
-    "This is the last send-back: after your next stop you may finish, and your user sees "
-    "what still fails."
+    "This is the last send-back: after your next stop you may finish. If a check still fails "
+    "then, name it in your final message: your user may read nothing else."
+)
+_LAST_OF_SUBAGENT = (
+    "This is the last send-back: after your next stop your report is delivered. If a check still "
+    "fails then, name it in your report: the agent that started you reads nothing else."
 )
 _SAME = "It is the same failure as last time, and no file has changed since."
 _REPORT_AGAIN = (
@@ -114,7 +119,7 @@ def _around(back: SendBack) -> tuple[str, list[str]]:
         *([_SAME] if back.is_same else []),
         _ADVICE,
         _WAY_OUT,
-        *([_LAST] if back.count >= back.limit else []),
+        *([_LAST_OF_SUBAGENT if back.is_subagent else _LAST] if back.count >= back.limit else []),
         *([_REPORT_AGAIN] if back.is_subagent else []),
     ]
 
@@ -291,15 +296,15 @@ def announced(result: Result) -> str:
 
 # Causes of a skipped stop that the user should know of; the others are quiet.
 _UNMEANT = frozenset({"config", "ledger", "no-session", "duplicate"})
-UNCHECKED = "NOT CHECKED"
 
 
 def note(decision: Decision) -> str:
     """Return one line about a decision for the user; empty when there is nothing to say."""
     parts = [_note(decision)]
+    if parts[0].startswith((f"notyet: {UNPASSED}", f"notyet: {UNCHECKED}")):
+        parts[0] += in_log(decision.stop)
     if decision.overridden:
-        against = f"although stop {decision.overridden} had sent the agent back"
-        parts.append(f"notyet: the host allowed the stop {against}")
+        parts.append(f"notyet: {UNPASSED}: the agent {GONE}{in_log(decision.overridden)}")
     parts += dict.fromkeys(report.tell_user for report in decision.reports)
     return " | ".join(" ".join(part.split()) for part in parts if part.strip())
 
@@ -315,9 +320,9 @@ def _note(decision: Decision) -> str:
     if outcome == "passed" and _failed_lightly(decision):
         return f"notyet: passed{_failed_lightly(decision)}"
     if outcome in {"capped", "stuck"}:
-        return f"notyet: NOT PASSED: {decision.why}{_also_broken(decision)}"
+        return f"notyet: {UNPASSED}: {decision.why}{_also_broken(decision)}"
     if outcome == "handed_back":
-        return f"notyet: NOT PASSED: the agent says it needs you{_also_broken(decision)}"
+        return f"notyet: {UNPASSED}: the agent says it needs you{_also_broken(decision)}"
     if outcome == "halted":
         broken = _also_broken(decision)
         return f"notyet: ended by a gate{broken}" if broken else ""

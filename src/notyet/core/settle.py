@@ -89,6 +89,7 @@ def settle_and_cut(
         "repeat_key": repeat_key,
         "overridden": 0,  # the ledger knows
         "warnings": warnings,
+        "stop": 0,  # as the ledger numbers it
     }
     return made(Decision, settled), cut
 

@@ -29,6 +29,16 @@ OUTCOMES = (
     "overridden",
 )
 
+# The words by which a user sees that a stop was allowed although its checks fail, or did not run.
+UNPASSED = "NOT PASSED"
+UNCHECKED = "NOT CHECKED"
+GONE = "was sent back and did not come again (interrupt, API error or host)"  # overridden
+
+
+def in_log(stop: int) -> str:
+    """Return where the user reads more about a stop; empty if it is not recorded."""
+    return f" (notyet log {stop})" if stop else ""
+
 
 class Allow(Record):
     """The agent may finish. `extend` raises this turn's limit, `note` is a remark for the log."""
@@ -149,8 +159,9 @@ class Decision(Record, kw_only=True):
     extend: int = 0  # a higher limit that gates asked for (B2)
     why: str = ""
     repeat_key: str = ""  # equal for stops that failed alike on the same tree (B6)
-    overridden: int = 0  # the stop before, if the host let the agent go against it (B11)
+    overridden: int = 0  # the stop before, if the agent was sent back and did not come again (B11)
     warnings: tuple[str, ...] = ()
+    stop: int = 0  # its number in `notyet log`; 0 if it is not recorded there
 
 
 def skipped(cause: str, *warnings: str) -> Decision:

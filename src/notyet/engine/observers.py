@@ -5,7 +5,7 @@ from __future__ import annotations
 from notyet.core.event import private_copy
 from notyet.core.gate import Command, check_timeout, name_of, where
 from notyet.core.record import Record, as_dict, variant
-from notyet.core.verdict import OUTCOMES, Allow, Block, Decision, Halt, Problem
+from notyet.core.verdict import GONE, OUTCOMES, Allow, Block, Decision, Halt, Problem
 from notyet.engine.gate_runs import gate_command, transcripts_for
 from notyet.hosts import neovate, openclaw
 from notyet.hosts.hook_answers import HookAnswer
@@ -37,8 +37,8 @@ class Observer(Record):
 
     One for "decision" is notified of every decision, also of those that send an agent back; it
     gets `(event, decision)`, and may be a `Command`, which runs here unless it names a workspace.
-    At the next stop it is also notified if the host allowed a stop that had sent the agent back;
-    then `decision.overridden` is the number of that stop. `outcomes` narrows down which.
+    At the next stop it is also notified if the agent was sent back and did not come again; then
+    `decision.overridden` is the number of that stop. `outcomes` narrows down which.
     """
 
     on: str
@@ -148,9 +148,15 @@ def hears(observer: Observer, event: StopEvent, decision: Decision) -> bool:
 
 
 def found_out(stop: int, turn: int) -> Decision:
-    """Return the decision by which observers hear that the host overrode a stop (B11)."""
-    why = f"the host allowed the stop although stop {stop} had sent the agent back"
-    return Decision(verdict=Allow(), outcome="overridden", turn=turn, why=why, overridden=stop)
+    """Return the decision by which observers hear that an agent did not come again (B11)."""
+    return Decision(
+        verdict=Allow(),
+        outcome="overridden",
+        turn=turn,
+        why=f"the agent {GONE}",
+        overridden=stop,
+        stop=stop,
+    )
 
 
 def _arguments(on: str, event: StopEvent, decision: Decision) -> tuple[Any, ...]:

@@ -151,8 +151,7 @@ def check(stop: Stop) -> Steps[Decision]:
         if stop.unchecked:
             yield from _record_skip(stop, decision)
     elif not stop.event.session_id.strip():
-        decision = skipped("no-session", NO_SESSION)
-        yield from _record_skip(stop, decision)
+        decision = yield from _record_skip(stop, skipped("no-session", NO_SESSION))
     else:
         decision = yield from _check_gates(stop)
     warn_all(decision.warnings, stop.warn)
@@ -365,13 +364,15 @@ def keep_in(ledger: AnyLedger, begun: Begun, warn: Callable[[str], None]) -> Kee
     return keep
 
 
-def _record_skip(stop: Stop, decision: Decision) -> Steps[None]:
-    """Record a stop that was allowed for a cause (A10)."""
+def _record_skip(stop: Stop, decision: Decision) -> Steps[Decision]:
+    """Record a stop that was allowed for a cause (A10); return the decision with its number."""
     try:
         wait = stop.deadline.left_to_record()
-        yield from _call(stop, stop.ledger.skip, stop.event, decision, wait)
+        number: int = yield from _call(stop, stop.ledger.skip, stop.event, decision, wait)
     except LedgerError as error:
         stop.warn(f"{error} (that the stop was skipped was not recorded)")
+        return decision
+    return variant(decision, {"stop": number})
 
 
 def _give_up(stop: Stop, begun: Begun) -> None:

@@ -14,7 +14,7 @@ from notyet.config.find import may_be_off
 from notyet.core.event import StopEvent
 from notyet.core.record import replace
 from notyet.core.text import clean, visible
-from notyet.core.verdict import Allow, skipped
+from notyet.core.verdict import UNCHECKED, Allow, in_log, skipped
 from notyet.errors import LedgerError, attempt
 from notyet.hook.payload import Unreadable, no_workspace, of_wrong_kind, unusable
 from notyet.hook.process import OutOfTime, be_brief, be_undisturbed, host_started_at
@@ -314,29 +314,30 @@ class Hook:
 
     def allow_and_record(self, cause: str, *words: str) -> Reply:
         """Allow a stop unchecked: say why on stderr and to the user, and record it (G5)."""
-        self.warnings += words
-        repaired: Sequence[str] = ()
+        number, unrecorded = 0, []
         try:
             if not self.is_probe():
-                repaired = self.record_skip(cause, words)
+                number = self.record_skip(cause, words)
         except LedgerError as error:
-            self.warnings.append(f"that was not recorded: {error}")
-        self.warnings += repaired
+            unrecorded.append(f"that was not recorded: {error}")
+        if cause not in _NOT_FOR_USERS:
+            words = (f"{UNCHECKED}: {'; '.join(words)}{in_log(number)}",)
+        repaired = self.repaired()
+        self.warnings += (*words, *unrecorded, *repaired)
         news = repaired if cause in _NOT_FOR_USERS else (*words, *repaired)
         return self.allow_reply(" | ".join(f"notyet: {line}" for line in news))
 
-    def record_skip(self, cause: str, words: Sequence[str]) -> Sequence[str]:
-        """Record a stop that is allowed unchecked; return what was repaired. Raises LedgerError."""
+    def record_skip(self, cause: str, words: Sequence[str]) -> int:
+        """Record a stop that is allowed unchecked; return its number. Raises LedgerError."""
         from notyet.ledger.ledger import Ledger
 
         ledger = Ledger()
         self.call.ledger = self.call.ledger or ledger
         event = self.event or StopEvent(host=self.host)
         try:
-            ledger.skip(event, skipped(cause, *words), patience=_RECORDING)
+            return ledger.skip(event, skipped(cause, *words), patience=_RECORDING)
         finally:
             ledger.close()
-        return ledger.connection.repairs
 
     def _allow_other_event(self, payload: Mapping[str, Any]) -> Reply:
         """Answer an event that is not about starting or stopping."""
@@ -352,7 +353,7 @@ class Hook:
 
     def give_up(self) -> Reply:
         """Allow the stop because the host waits no longer."""
-        why = f"no answer within the {self.patience():g} s that the host waits; NOT CHECKED"
+        why = f"no answer within the {self.patience():g} s that the host waits"
         try:
             # A stop that was begun in the ledger is recorded there as cancelled.
             if self.call.ledger is None or not self.call.ledger.newest:
@@ -360,6 +361,7 @@ class Hook:
                 return self.allow_and_record("deadline", why)
         except OutOfTime:  # not even recorded in time
             be_undisturbed()
+        why = f"{UNCHECKED}: {why}{in_log(self.call.ledger.newest if self.call.ledger else 0)}"
         self.warnings.append(why)
         return self.allow_reply(f"notyet: {why}")
 
@@ -382,7 +384,7 @@ class Hook:
         reply, again = attempt(self.allow_and_record, "internal", why)
         if again is None:
             return reply
-        self.warnings.append(why)
+        self.warnings.append(f"{UNCHECKED}: {why}")
         return Reply()  # every host accepts an empty answer
 
 

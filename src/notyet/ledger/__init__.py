@@ -22,7 +22,7 @@ class Begun(Record, kw_only=True):
     token: bytes = b""  # the number may be another stop's, if the file was replaced
     history: History = History()
     repeats: int = 0
-    overridden: int = 0  # the stop before, if the host ignored it (B11)
+    overridden: int = 0  # the stop before, if the agent did not come again (B11)
     warnings: tuple[str, ...] = ()
 
 

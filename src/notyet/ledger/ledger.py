@@ -206,7 +206,7 @@ class Ledger:
         # Read again: another stop of this agent may have been recorded since `begin`.
         agent, last_stop = row[:2]
         history = history_of(row[2:])
-        final = within_limit(history, decision, ceiling)
+        final = variant(within_limit(history, decision, ceiling), {"stop": begun.stop})
         now = time.time()
         counted = history_row(after(history, final))
         if final.turn == history.turn:
@@ -226,8 +226,8 @@ class Ledger:
         deciding_here.pop(begun.token, None)
         self.connection.execute(_GIVE_UP, (time.time(), begun.stop, begun.token), patience)
 
-    def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> None:
-        """Record a stop that was allowed without running gates; count nothing."""
+    def skip(self, event: StopEvent, decision: Decision, patience: float | None = None) -> int:
+        """Record a stop that was allowed without running gates; return its number."""
         digest, stored = event_row(event)
         now = time.time()
         row = dict(zip(STOP_COLUMNS, stop_row(decision), strict=True))
@@ -239,6 +239,7 @@ class Ledger:
             return int(db.execute(_SKIP, (*_key(event), *new)).fetchone()[0])
 
         self.newest = self.connection.write(enter, patience)
+        return self.newest
 
     def act(self, what: str, place: str, detail: str) -> None:
         """Record what a person did: trust, revoke, off, on."""
@@ -269,7 +270,7 @@ class Ledger:
                 return None
             asker, known = row[:5], row[5:]
             if known[0] != "asking":
-                decision = decision_of(known, reports)
+                decision = variant(decision_of(known, reports), {"stop": stop})
                 is_answer = decision.outcome != "skipped" or decision.why not in _WITHOUT_ANSWER
                 return decision if is_answer else None
             if is_lost(*asker) or time.monotonic() >= ends:
@@ -388,8 +389,8 @@ def _key(event: StopEvent) -> Key:
 def _override(db: sqlite3.Connection, agent: AgentRow) -> int:
     """Mark a send-back as overridden: a new turn came without another stop.
 
-    Returns the stop, or 0 if it was no send-back, or if a later stop was not counted because notyet
-    was off or its process was killed: then it was not the host's doing.
+    Returns the stop, or 0 if it was no send-back, or if the agent did come again and was not
+    counted, because notyet was off or its process was killed.
     """
     stop = agent.last_stop
     return stop if db.execute(OVERRIDE, (stop, agent.id, stop)).rowcount else 0

@@ -116,13 +116,14 @@ class MemoryLedger:
             if stop is not None:
                 self._decide(begun.stop, stop, None)
 
-    def skip(self, event: StopEvent, _decision: Decision, _patience: float | None = None) -> None:
-        """Remember only that there was a stop."""
+    def skip(self, event: StopEvent, _decision: Decision, _patience: float | None = None) -> int:
+        """Remember only that there was a stop; return 0, for it is in no log."""
         agent = (event.host, event.session_id, event.agent_id or "")
         with self._changed:
             self._stops += 1
             if agent in self._histories:
                 self._newest[agent] = self._stops
+        return 0
 
     def keep_output(self, _begun: Begun, _report: Report) -> str:
         """Keep nothing: this ledger has no folder."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from notyet.config.lint import excludes_all
 from notyet.core.gate import EVERY_AGENT, machine_of
 from notyet.core.limits import Limits
-from notyet.core.message import UNCHECKED
 from notyet.core.text import listed, visible
+from notyet.core.verdict import UNCHECKED
 from notyet.hosts import host_named
 from notyet.status.fault import is_bad
 

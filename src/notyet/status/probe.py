@@ -20,6 +20,7 @@ from notyet.config.find import real_folder, root_of
 from notyet.config.off import switched_off
 from notyet.core.event import StopEvent
 from notyet.core.text import clean, first_line
+from notyet.core.verdict import UNCHECKED
 from notyet.git.worktrees import main_worktree
 from notyet.hook.hook import PROBE, PROBE_SESSION
 from notyet.hook.probe import WOULD_RUN_NOTHING, would_run
@@ -44,7 +45,7 @@ _HARMLESS = ("NOTYET_", "CLAUDE_CODE_")  # variables that do not change which pr
 _VERSION = re.compile(r"notyet (\S+): ")
 _SAYS = ("systemMessage", "reason", "stopReason")
 _ASSIGNED = re.compile(r"""(?<![\w-])([A-Za-z_]\w*)=(?:'[^']*'|"[^"]*"|[^\s'";|&])+""")
-_OFF = "notyet: off "  # followed by a time that may differ by a minute
+_OFF = f"notyet: {UNCHECKED}: off "  # followed by a time that may differ by a minute
 _NOT_FOR_AGENTS = ("NOTYET_INSIDE", "NOTYET_SUPERVISED")  # faults of their own
 
 
@@ -158,7 +159,7 @@ def _expected(facts: HostFacts, entry: Registration, setup: Setup) -> str:
     """Return what the installed command should answer."""
     off = switched_off(facts.cwd, facts.hook_environ)
     if off:
-        return f"notyet: {off}"
+        return f"notyet: {UNCHECKED}: {off}"
     payload, _ = facts.host.write_event(_event(facts, entry, ""), facts.cwd)
     event = facts.host.read_event(payload, facts.hook_environ)
     assert isinstance(event, StopEvent)

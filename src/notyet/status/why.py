@@ -149,10 +149,10 @@ class ExplainHook(Hook):
             self.record_skip("no-session", (NO_SESSION,))
         return skipped("looked")
 
-    def record_skip(self, cause: str, words: Sequence[str]) -> Sequence[str]:
+    def record_skip(self, cause: str, words: Sequence[str]) -> int:
         """Keep why the agent may stop unchecked."""
         self.cause, self.words = cause, tuple(words)
-        return ()
+        return 0
 
     def repaired(self) -> Sequence[str]:
         """Return nothing: no ledger is repaired here."""

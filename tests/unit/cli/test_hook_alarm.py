@@ -181,7 +181,7 @@ def hangs(*_, **__):
     time.sleep(50)
 load.load = hangs"""
     done = run_changed_hook(payload("claude", project), change, "--host", "claude")
-    said = b"notyet: no answer within the 600 s that the host waits; NOT CHECKED\n"
+    said = b"notyet: NOT CHECKED: no answer within the 600 s that the host waits (notyet log 1)\n"
     assert done.stderr == said
     assert stops() == [("skipped", "deadline")]
 

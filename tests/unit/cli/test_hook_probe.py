@@ -35,7 +35,7 @@ def test_it_says_why_nothing_would_be_asked(tmp_path):
     )
     assert said("claude", tmp_path) == "notyet 0.1.0: would run nothing"
     switch_off("", 0, os.environ)
-    assert said("claude", project) == "notyet: off everywhere until you run: notyet on"
+    assert said("claude", project) == "notyet: NOT CHECKED: off everywhere until you run: notyet on"
     assert stops() == []
 
 

@@ -78,10 +78,10 @@ def test_a_send_back_after_which_nothing_came_is_shown_as_such(capsys, here):
     assert "sent back 1/3, no stop since" in shown(capsys)[1]
     decided(here, "passed", turn_id="t2")
     out = shown(capsys)[1]
-    assert "overridden  then allowed by the host" in out
+    assert "overridden  then did not come again" in out
     page = shown(capsys, "1")[1]
     assert "stop      1  overridden" in page
-    assert "the host allowed the stop although the agent had been sent back (1/3)" in page
+    assert "send-back 1 of 3: the agent was sent back and did not come again (interrupt," in page
     assert "1 overridden" in shown(capsys, "--stats")[1]
 
 

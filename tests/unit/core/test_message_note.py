@@ -5,6 +5,7 @@ import pytest
 from notyet import Allow, Block, Decision, Halt, Problem, Report
 from notyet.core.message import note
 from notyet.core.record import replace
+from notyet.core.verdict import OUTCOMES
 
 FAILED = Report(gate="tests", answer=Block("x"), seconds=12.345, exit="exit 1")
 BROKEN = Report(gate="g", answer=Problem("timeout", "no answer"))
@@ -116,4 +117,14 @@ def test_broken_gates_and_failures_that_cannot_hold_are_named_whatever_came_of_t
 @pytest.mark.rule("B11", "N3")
 def test_the_user_reads_that_an_earlier_stop_was_overridden():
     line = note(decided("passed", overridden=7))
-    assert "although stop 7 had sent the agent back" in line
+    gone = "the agent was sent back and did not come again (interrupt, API error or host)"
+    assert line == f"notyet: NOT PASSED: {gone} (notyet log 7)"
+
+
+@pytest.mark.rule("N3")
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_the_loud_words_name_the_stop_in_the_log_and_no_others_do(outcome):
+    line = note(decided(outcome, "ledger", stop=4))
+    is_loud = any(word in line for word in ("NOT PASSED", "NOT CHECKED"))
+    assert is_loud == line.endswith(" (notyet log 4)")
+    assert is_loud == (outcome in {"capped", "stuck", "handed_back", "failed_open", "skipped"})

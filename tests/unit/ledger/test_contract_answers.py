@@ -32,6 +32,11 @@ def ledger(request, tmp_path):
     return Ledger(tmp_path / "ledger.db") if request.param == "file" else MemoryLedger()
 
 
+def unnumbered(decision):
+    """Return a decision without its number, which only a ledger in a file gives."""
+    return replace(decision, stop=0)
+
+
 def _in_time(what, call, wanted):
     started = time.monotonic()
     assert call() == wanted
@@ -73,7 +78,7 @@ def test_a_blocked_stop_that_comes_again_with_its_flag_false_repeats_its_answer(
     ledger.record(first, decision(first))
     again = [ledger.begin(event).repeats for _ in range(REPEATED_AT_MOST)]
     assert again == [first.stop] * REPEATED_AT_MOST
-    assert ledger.answer(first.stop, 0) == decision(first)
+    assert unnumbered(ledger.answer(first.stop, 0)) == decision(first)
     assert look(ledger).blocks == 1
     assert ledger.begin(event).repeats == 0
 
@@ -116,13 +121,13 @@ def test_an_answer_is_waited_for_and_is_the_decision_with_all_that_belongs_to_it
     extended = Block("go on", "why", 9)
     wanted = replace(wanted, verdict=extended, extend=9, limit_source="max_blocks")
     jobs = [lambda: ledger.answer(first.stop, _LONG), later(ledger.record, first, wanted)]
-    _in_time("the answer", lambda: at_once(jobs)[0], wanted)
-    assert ledger.answer(first.stop, 0.0) == wanted
+    _in_time("the answer", lambda: unnumbered(at_once(jobs)[0]), wanted)
+    assert unnumbered(ledger.answer(first.stop, 0.0)) == wanted
     for verdict, outcome in ((Halt("enough"), "halted"), (Allow(), "passed")):
         begun = ledger.begin(stop(outcome))
         other = decision(begun, outcome, verdict=verdict)
         ledger.record(begun, other)
-        assert ledger.answer(begun.stop, 0.0) == other
+        assert unnumbered(ledger.answer(begun.stop, 0.0)) == other
 
 
 @pytest.mark.rule("B12")
@@ -192,7 +197,7 @@ def test_of_equal_stops_in_many_threads_one_is_real_and_all_get_its_answer(ledge
     wanted = decision(real[0])
     jobs = [lambda: ledger.answer(real[0].stop, _LONG)] * 7
     answers = at_once([*jobs, later(ledger.record, real[0], wanted)])
-    assert set(answers) == {wanted}
+    assert set(map(unnumbered, answers)) == {wanted}
 
 
 def test_whatever_an_event_or_a_gate_holds_only_ledgererror_is_raised(ledger):

@@ -1,4 +1,4 @@
-"""A host that lets an agent go against our word is found out, and its user told (B11)."""
+"""An agent that was sent back and did not come again is found out, and its user told (B11)."""
 
 import json
 
@@ -8,7 +8,7 @@ from hook_runs import FAILING, PASSING, ask, new_project, payload, stops, trust
 from notyet import Allow, Block, Decision, Engine, Ledger
 from notyet.cli.main import main
 from notyet.core.message import note
-from notyet.core.verdict import skipped
+from notyet.core.verdict import GONE, skipped
 from notyet.ledger.memory import MemoryLedger
 from support import gate, stop
 
@@ -20,14 +20,14 @@ def ledger(request, tmp_path):
     return Ledger(tmp_path / "ledger.db") if request.param == "file" else None
 
 
-def test_the_next_stop_tells_once_that_the_host_let_the_agent_go(ledger):
+def test_the_next_stop_tells_once_that_the_agent_did_not_come_again(ledger):
     answers = [Block("go on"), Allow(), Allow()]
     engine = Engine([gate("g", lambda *_: answers.pop(0))], ledger=ledger, warn=lambda _: None)
     first = engine.check_sync(stop(turn_id="t1"))
     second = engine.check_sync(stop(turn_id="t2"))
     third = engine.check_sync(stop(turn_id="t3"))
     assert [first.overridden, second.overridden, third.overridden] == [0, 1, 0]
-    said = "notyet: the host allowed the stop although stop 1 had sent the agent back"
+    said = f"notyet: NOT PASSED: the agent {GONE} (notyet log 1)"
     assert said in note(second)
     assert said not in note(first) + note(third)
 
@@ -38,9 +38,9 @@ def test_the_user_reads_it_beside_the_answer_of_the_hook(tmp_path):
     (folder / "notyet.toml").write_text(PASSING)
     trust(folder / "notyet.toml")
     said = ask(payload("claude", folder, last_assistant_message="two")).stdout
-    assert "the host allowed the stop although stop 1 had sent the agent back" in said
+    assert f"NOT PASSED: the agent {GONE} (notyet log 1)" in said
     said = ask(payload("claude", folder, last_assistant_message="three")).stdout
-    assert "sent it back" not in said
+    assert GONE not in said
 
 
 @pytest.fixture(params=["file", "memory"])
@@ -84,7 +84,7 @@ def test_an_agent_that_we_let_go_while_we_were_off_was_not_let_go_by_its_host(
     ask(payload("claude", folder, last_assistant_message="two", stop_hook_active=True))
     assert main(["on"]) == 0
     said = ask(payload("claude", folder, last_assistant_message="three")).stdout
-    assert "the host allowed the stop" not in said
+    assert GONE not in said
     assert [outcome for outcome, _ in stops()] == ["blocked", "skipped", "blocked"]
     assert "off" in capsys.readouterr().out
 
@@ -100,7 +100,8 @@ def test_an_observer_in_a_file_is_told_which_stop_was_overridden(tmp_path):
     assert [each["overridden"] for each in decisions] == [1, 2]
     assert decisions[0]["outcome"] == "overridden"
     assert decisions[0]["turn"] == 1
-    assert "although stop 1 had sent the agent back" in decisions[0]["why"]
+    assert decisions[0]["why"] == f"the agent {GONE}"
+    assert [each["stop"] for each in decisions] == [1, 2]
     assert told[0]["event"]["last_message"] == "two"
     told = [json.loads(line)["decision"] for line in (folder / "all").read_text().splitlines()]
     outcomes = ["blocked", "overridden", "blocked", "overridden", "blocked"]

@@ -21,7 +21,7 @@ from notyet.cli.terminal import (
 from notyet.cli.times import age, exactly, when
 from notyet.core.record import plain
 from notyet.core.text import bounded, clean, visible
-from notyet.core.verdict import Allow, Block, Halt, Problem
+from notyet.core.verdict import GONE, Allow, Block, Halt, Problem
 from notyet.errors import Refused
 from notyet.ledger.past_stops import read_stop, same_turn
 
@@ -42,7 +42,7 @@ _MAX_TEXT = 2_000  # characters of a text in JSON about many stops
 _MAX_LOG = 64 << 20  # bytes that are read of a log
 _MARKS = {"allowed": "✓", "blocked": "✗", "halted": "■", "problem": "!"}
 _NOT_RUN = {"remembered": "✓ remembered", "unchanged": "- unchanged", "not_asked": "- not run"}
-_REMARKS = {"asking": "still running", "overridden": "then allowed by the host"}
+_REMARKS = {"asking": "still running", "overridden": "then did not come again"}
 _LOST = "lost: the process that ran its gates is gone"
 _SKIPPED = {
     "passed": "it had passed on the same files before",
@@ -198,8 +198,7 @@ class _Page(Page):
         remark = "" if past.outcome == "overridden" else _remark(past)
         self.fact("stop", f"{past.id}  {outcome}{f' ({remark})' if remark else ''}")
         if past.outcome == "overridden":
-            let_go = "the host allowed the stop although the agent had been sent back"
-            self.fact("", f"{let_go} ({past.count}/{past.limit})")
+            self.fact("", f"send-back {past.count} of {past.limit}: the agent {GONE}")
         took = "" if past.ended_at is None else f", took {age(past.ended_at - past.begun_at)}"
         self.fact("when", exactly(past.begun_at) + took)
         if past.why and past.why not in remark:
