@@ -15,6 +15,9 @@ import sys; from notyet.cli.main import main; sys.exit(main(sys.argv[1:]))
 """
 
 
+_QUESTION = re.compile(rb"\[y/N\]|\[Y/n\]")
+
+
 def command_line(*argv):
     """Return how a person's `notyet` is run in a process of its own."""
     return [sys.executable, "-c", _PERSON, *argv]
@@ -52,8 +55,8 @@ def converse(folder, argv, answers, before=lambda: None):
     os.close(slave)
     seen = b""
     for answer in answers:
-        already = seen.count(b"[y/N]")
-        while seen.count(b"[y/N]") == already and select.select([master], [], [], 30)[0]:
+        already = len(_QUESTION.findall(seen))
+        while len(_QUESTION.findall(seen)) == already and select.select([master], [], [], 30)[0]:
             part = _read(master)
             if not part:
                 break

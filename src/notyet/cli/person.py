@@ -28,17 +28,19 @@ def refuse(command: str, why: str, code: int = 1) -> int:
     return code
 
 
-def agreed(question: str, command: str, purpose: str) -> bool:
-    """Ask a person, if there is a terminal."""
+def agreed(question: str, command: str, purpose: str, *, default: bool = False) -> bool:
+    """Ask a person, if there is a terminal; Enter alone gives the default."""
     if not sys.stdin.isatty():
         refuse(command, f"not a terminal; add --yes {purpose}")
         return False
     try:
         # Not on stdout, which may lead into a pager.
-        print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-        return input().strip().lower() in {"y", "yes"}
+        choice = "[Y/n]" if default else "[y/N]"
+        print(f"{question} {choice} ", end="", file=sys.stderr, flush=True)
+        answer = input().strip().lower()
     except EOFError:
         return False
+    return answer in {"y", "yes"} or (default and not answer)
 
 
 def record_act(what: str, place: str, detail: str) -> None:

@@ -41,7 +41,7 @@ SUMMARY = "print the JSON Schema of notyet.toml, or write it for editors"
 EXAMPLES = (
     ("notyet schema", "all keys of notyet.toml, with what they do"),
     ("notyet schema conclaude", "of a .conclaude.yaml, as notyet reads it"),
-    ("notyet schema --write", "into .notyet/ here, where the first line of notyet.toml points"),
+    ("notyet schema --write", "into .notyet/ here, to commit it with notyet.toml"),
 )
 _FOLDER = ".notyet"
 _NAMES = tuple(name for name in FORMATS if name != "hooks-toml")  # which shares a page
@@ -66,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]} (default: notyet)",
     )
     parser.add_argument(
-        "--write", action="store_true", help=f"write it to {_FOLDER}/ here, which git ignores"
+        "--write", action="store_true", help=f"write it to {_FOLDER}/ here, for editors"
     )
 
 
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         return refuse("schema", f"{where}: {error.strerror}; nothing was written")
     print(f"wrote {visible(path)}")
     if args.format == "notyet":
-        print(f"for editors, the first line of a notyet.toml is: #:schema {REFERENCE}")
+        print(f"commit it, and let notyet.toml begin with: #:schema {REFERENCE}")
     return 0
 
 
@@ -95,19 +95,13 @@ def text_of(name: str) -> str:
 
 
 def write_schema(folder: str, name: str = "notyet") -> str:
-    """Write a schema for the editors of one project; return its path. Raises OSError.
-
-    Any clone can make it, so git ignores it.
-    """
+    """Write a schema for the editors of one project; return its path. Raises OSError."""
     place = os.path.join(folder, _FOLDER)
     if os.path.islink(place):  # it may lead anywhere
         raise FileExistsError(17, "it is a link, and links are not followed", place)
     os.makedirs(place, exist_ok=True)
     path = os.path.join(place, _file(name))
     replace_file(path, text_of(name).encode())
-    ignore = os.path.join(place, ".gitignore")
-    if not os.path.lexists(ignore):
-        replace_file(ignore, b"*\n")
     return path
 
 

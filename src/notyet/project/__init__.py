@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Only for names that no ecosystem has: targets mostly run the same tools.
 FALLBACKS = (targets.proposals, python.unittests)
 # Folders that hold no part of a project, or parts that are not its own.
-_LEFT_OUT = frozenset((
+LEFT_OUT = frozenset((
     "bench", "benchmark", "benchmarks", "build", "coverage", "debian", "demo", "deps", "dist",
     "doc", "docs", "downstream", "env", "example", "examples", "fixtures", "node_modules",
     "playground", "scripts", "site", "site-packages", "target", "templates", "test", "testdata",
@@ -86,7 +86,7 @@ def _folders(root: str) -> list[str]:
         for entry in entries
         if entry.is_dir(follow_symlinks=False)
         and not entry.name.startswith(".")
-        and entry.name.lower() not in _LEFT_OUT
+        and entry.name.lower() not in LEFT_OUT
     ]
     return names[:_MAX_FOLDERS]
 

@@ -73,7 +73,8 @@ def _switch(cwd: str, environ: Mapping[str, str]) -> Iterator[Fault]:
 
 def _configuration(cwd: str, environ: Mapping[str, str], setup: Setup) -> Iterator[Fault]:
     found: dict[str, Fault] = {}  # by file
-    for file in _files(cwd, environ, setup):
+    files = _files(cwd, environ, setup)
+    for file in files:
         fault_of_file = _file(file, environ, setup)
         if fault_of_file is not None:
             found[file.path] = fault_of_file
@@ -82,7 +83,10 @@ def _configuration(cwd: str, environ: Mapping[str, str], setup: Setup) -> Iterat
     yield from found.values()
     if not setup.gates and not found:
         what = "No gate is in force here, so agents are not checked."
-        yield fault("no-gates", what, fix="run: notyet init")
+        # `init` would leave a file that is there alone.
+        path = next((file.path for file in files if not file.is_users), "")
+        update = f"add a gate to {visible(path)}, or run: notyet init --update"
+        yield fault("no-gates", what, fix=update if path else "run: notyet init")
 
 
 def _files(cwd: str, environ: Mapping[str, str], setup: Setup) -> list[ConfigFile]:

@@ -12,7 +12,8 @@ from commands import until
 from hook_runs import ask as ask_hook
 from hook_runs import payload, query, stops
 from installs import converse, start
-from notyet.cli.init import Trial, file_text, judged
+from notyet.cli.init.text import file_text
+from notyet.cli.init.trial import Trial, judged
 from notyet.cli.main import main
 from notyet.config.compile import examine
 from notyet.core.verdict import Problem, Report
@@ -55,14 +56,49 @@ def test_what_passes_is_a_gate_and_in_force_at_once(shop, capsys):
     assert stops()[0][0] == "blocked"
 
 
-def test_where_nothing_can_start_nothing_is_trusted(place, monkeypatch, capsys):
-    (place / "Makefile").write_text("test:\n")
+def test_a_file_is_written_where_no_tool_is_installed_and_what_to_install_is_said(
+    place, monkeypatch, capsys
+):
+    package = '{"scripts": {"test": "jest"}, "devDependencies": {"jest": "1"}}'
+    (place / "package.json").write_text(package)
+    (place / "package-lock.json").write_text("{}")
+    (place / "Makefile").write_text("lint:\n")
     monkeypatch.setenv("PATH", str(place))
     assert main(["init", "--yes"]) == 0
-    assert "gates" not in tomllib.loads((place / "notyet.toml").read_text())
+    assert gates(place) == {"tests": {"run": "npm test"}, "lint": {"run": "make lint"}}
     said = capsys.readouterr().out
-    assert "trusted" not in said
-    assert "next: write your gates into notyet.toml" in said
+    assert "cannot run yet: tests (npm is not installed; install npm, then run: npm ci)" in said
+    assert "trusted: 2 gates of this file in force now" in said
+    assert "next: install what is missing (npm ci; make is not installed), then run: " in said
+
+
+def test_without_a_trial_the_file_is_written_and_nothing_is_run(shop, capsys):
+    assert main(["init", "--yes", "--no-try"]) == 0
+    assert gates(shop) == {"lint": {"run": "make lint"}, "tests": {"run": "make test"}}
+    assert not (shop / "ran").exists()
+    assert "trusted: 2 gates" in capsys.readouterr().out
+
+
+def test_a_dry_run_prints_toml_alone(shop, capsys):
+    (shop / "pyproject.toml").write_text("[tool\n")
+    assert main(["init", "--dry-run"]) == 0
+    said = capsys.readouterr()
+    assert set(tomllib.loads(said.out)["gates"]) == {"lint", "tests"}
+    assert "pyproject.toml:1:6" in said.err
+    (shop / "notyet.toml").write_text('gates.lint = "make lint"\n')
+    assert main(["init", "--dry-run"]) == 1
+    assert set(tomllib.loads(capsys.readouterr().out)["gates"]) == {"tests"}
+
+
+@pytest.mark.parametrize("has_schema", [False, True])
+def test_editors_are_pointed_to_a_schema_only_if_it_is_there(shop, has_schema):
+    if has_schema:
+        assert main(["schema", "--write"]) == 0
+        assert os.listdir(shop / ".notyet") == ["notyet.toml.schema.json"]
+    assert main(["init", "--yes", "--no-try"]) == 0
+    line = "#:schema ./.notyet/notyet.toml.schema.json\n"
+    assert (line in (shop / "notyet.toml").read_text()) is has_schema
+    assert (shop / ".notyet").exists() is has_schema
 
 
 def test_what_was_slow_is_asked_later_and_gets_its_time():
@@ -153,17 +189,18 @@ def test_a_host_is_found_by_its_program(shop, home, tmp_path, monkeypatch, capsy
 
 
 @pytest.mark.rule("N5")
-def test_a_person_is_asked_before_anything_is_run_trusted_or_installed(shop, home):
+@pytest.mark.parametrize("answer", [b"\n", b"y\n"])
+def test_a_person_is_asked_once_before_anything_is_run_and_enter_accepts(shop, home, answer):
     (home / ".claude").mkdir()
-    code, seen = converse(shop, ["init"], [b"y\n", b"y\n", b"n\n"])
+    code, seen = converse(shop, ["init"], [answer, b"\n"])
     assert code == 0
     order = [
-        "Run each of them once, to see what passes now?",
+        "tests  Makefile:1  make test",
+        "Run each once, write notyet.toml and trust it? [Y/n]",
         "tests  passed",
         "wrote ",
-        "Trust this file, and run these commands?",
         "trusted: 2 gates",
-        "Register notyet with Claude Code?",
+        "Register notyet with Claude Code? [y/N]",
         "next: ",
     ]
     places = [seen.index(words) for words in order]
@@ -172,34 +209,19 @@ def test_a_person_is_asked_before_anything_is_run_trusted_or_installed(shop, hom
     assert os.listdir(home / ".claude") == []
 
 
-def test_who_does_not_trust_the_file_keeps_it_to_change_it(shop):
-    code, seen = converse(shop, ["init"], [b"y\n", b"n\n"])
+def test_a_person_may_decline(shop):
+    code, seen = converse(shop, ["init", "--no-try"], [b"n\n"])
     assert code == 1
-    assert "none of its gates is in force" in seen
-    assert "nothing was changed" not in seen
-    assert "put it into force with: notyet trust" in seen
-    assert (shop / "notyet.toml").exists()
-    assert query("SELECT count(*) FROM acts") == []
+    assert "Write notyet.toml and trust it? [Y/n]" in seen
+    assert "nothing was changed" in seen
+    assert not (shop / "notyet.toml").exists()
 
 
-def edit(path):
-    with path.open("a") as file:
-        file.write('mine = "true"\n')
-
-
-def test_breaking_off_leaves_a_file_that_was_edited_meanwhile(shop):
-    path = shop / "notyet.toml"
-    kept = []
-
-    def change_it(started):
-        edit(path)
-        kept.append(path.read_text())
-        interrupt(started)
-
-    code, seen = converse(shop, ["init"], [b"y\n", change_it])
+def test_breaking_off_at_the_question_leaves_nothing(shop):
+    code, _ = converse(shop, ["init"], [interrupt])
     assert code == 130
-    assert [path.read_text()] == kept
-    assert f"note: {path} was changed meanwhile; it is kept" in seen
+    assert not (shop / "notyet.toml").exists()
+    assert not (shop / "ran").exists()
 
 
 def test_breaking_off_while_a_command_is_tried_ends_it_and_leaves_nothing(place):

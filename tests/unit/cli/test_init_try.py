@@ -1,13 +1,16 @@
 """A trial of `notyet init` is a pass only where something was run."""
 
+import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 
 import pytest
 
-from notyet.cli.init import Trial, judged
+from notyet.cli.init.text import file_text
+from notyet.cli.init.trial import Trial, judged
 from notyet.cli.main import main
-from notyet.core.verdict import Allow, Report
+from notyet.core.verdict import Allow, Block, Problem, Report
 from notyet.project.folder import Proposal
 
 PROPOSAL = Proposal(name="tests", tool="make", run="make test", file="Makefile")
@@ -85,3 +88,82 @@ def test_a_folder_that_no_gate_can_name_is_said_and_the_others_are_tried_as_them
     assert not (place / "~" / "here").exists()
     assert (place / "日本" / "here").read_text() == f"{place}/日本\n"
     assert main(["validate"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        ("E   ModuleNotFoundError: No module named 'trustme'\n", "No module named 'trustme'"),
+        ("Error: Cannot find module 'jest'\n  code: 'MODULE_NOT_FOUND'\n", "find module 'jest'"),
+        ("sh: 1: eslint: not found\n", "eslint: not found"),
+        ("conftest.py:3: trustme is not installed\n1 error\n", "trustme is not installed"),
+        ("bundler: command not found: rubocop\n", "command not found: rubocop"),
+        ("Unchecked dependencies for environment test:\n* plug\n", "Unchecked dependencies"),
+    ],
+)
+def test_a_missing_dependency_is_known_by_the_output(output, why):
+    proposal = replace(PROPOSAL, install="npm ci")
+    report = Report(gate="tests", answer=Block(output), output=output, exit="exit 1")
+    trial = judged(Trial(proposal=proposal), report)
+    assert trial.result == "not installed"
+    assert why in trial.why
+    assert trial.why.endswith("; run: npm ci")
+    text = file_text([trial])
+    assert tomllib.loads(text)["gates"] == {"tests": {"run": "make test"}}
+    assert "run: npm ci" in text
+
+
+def test_a_program_that_a_shell_cannot_find_is_a_missing_dependency():
+    answer = Problem("cannot_start", "the shell could not find it: eslint: not found")
+    trial = judged(Trial(replace(PROPOSAL, install="npm ci")), Report(gate="tests", answer=answer))
+    assert (trial.result, trial.why) == ("not installed", f"{answer.detail}; run: npm ci")
+
+
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        ("2 failing\nnpm notice New version\nnpm notice\n", "exit 1: 2 failing"),
+        ("bad\nmake: *** [Makefile:2: test] Error 1\n", "exit 1: bad"),
+        ("npm notice x\n", "exit 1"),
+    ],
+)
+def test_the_reason_of_a_failure_is_no_notice_of_a_tool(output, why):
+    report = Report(gate="tests", answer=Block(output), output=output, exit="exit 1")
+    assert judged(Trial(proposal=PROPOSAL), report).why == why
+
+
+def git(folder, *argv):
+    who = ["-c", "user.name=x", "-c", "user.email=x@x"]
+    subprocess.run(["git", "-C", folder, *who, *argv], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("kind", ["git", "dirty", "no git"])
+@pytest.mark.parametrize(
+    ("recipe", "changed"),
+    [("@echo x >> a.py", True), ("@rm a.py", True), ("@touch a.py", False), ("@false", False)],
+)
+def test_a_command_that_changes_files_is_left_out_and_the_files_are_named(
+    place, capsys, kind, recipe, changed
+):
+    (place / "a.py").write_text("x\n")
+    (place / "Makefile").write_text(f"test:\n\t{recipe}\nlint:\n\t@true\n")
+    if kind != "no git":
+        (place / ".git").rmdir()
+        git(place, "init")
+        git(place, "add", ".")
+        git(place, "commit", "-m", "x")
+    if kind == "dirty":
+        (place / "a.py").write_text("y\n")
+    gates, text = tried(place)
+    assert ("tests" in gates) is not changed
+    assert "lint" in gates
+    assert ("left out: it writes: it changed a.py" in text) is changed
+    note = "note: make test changed a.py; review or restore them"
+    assert (note in capsys.readouterr().err) is changed
+
+
+def test_new_files_are_named(place, capsys):
+    (place / "Makefile").write_text("test:\n\t@echo > report.xml\n")
+    gates, _ = tried(place)
+    assert set(gates) == {"tests"}
+    assert "note: make test left new files: report.xml" in capsys.readouterr().err

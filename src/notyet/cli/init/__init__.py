@@ -1,0 +1,338 @@
+"""`notyet init`: detect tests and linters, run them once, write notyet.toml."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from notyet.cli import install
+from notyet.cli.init.text import file_text, gates_text, text_with
+from notyet.cli.init.trial import Trial, missing_before, run_once
+from notyet.cli.person import agreed, refuse, why_refused
+from notyet.cli.terminal import Style, table
+from notyet.cli.trust import Show, offer
+from notyet.config.find import (
+    FILE_NAME,
+    KIND_NOTYET,
+    ConfigFile,
+    above,
+    known_as,
+    root_of,
+    user_folder,
+)
+from notyet.config.trust import candidate
+from notyet.core.gate import Command
+from notyet.core.text import visible
+from notyet.install.change import replace_file
+from notyet.install.settings import CannotInstall, installable, settings_of
+from notyet.project import detect
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from notyet.cli.trust import Consent
+    from notyet.config.trust import Candidate
+    from notyet.core.gate import Gate
+    from notyet.project.folder import Proposal
+
+SUMMARY = "detect tests and linters, run them once, write notyet.toml"
+EXAMPLES = (
+    ("notyet init", "detect, ask once, then run each command, write notyet.toml and trust it"),
+    ("notyet init --dry-run", "print the file that would be written; run and change nothing"),
+    ("notyet init --no-try", "write and trust the file without running the commands"),
+    ("notyet init --update", "add gates that were found since to the file that is there"),
+    ("notyet init --yes", "do not ask; hosts are left alone"),
+    ("notyet init --yes --install", "do not ask, and register with the hosts that are installed"),
+)
+_WIDE = 2000
+_COLOURS = {"passed": "green", "failed": "yellow", "left out": "red"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the file, run and change nothing"
+    )
+    parser.add_argument(
+        "--no-try", action="store_true", help="do not run the commands before writing the file"
+    )
+    parser.add_argument(
+        "--update", action="store_true", help="add the gates that an existing file lacks"
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="do not ask: run, write and trust, in this project only"
+    )
+    hosts = parser.add_mutually_exclusive_group()
+    hosts.add_argument(
+        "--install",
+        action="store_true",
+        help="with --yes: register notyet with the hosts that are here, for all your projects",
+    )
+    hosts.add_argument(
+        "--no-install", action="store_true", help="do not offer to register with hosts"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the first notyet.toml of this folder, or update it; exit 0 if it is in force."""
+    why = "" if args.dry_run else why_refused()
+    if why:
+        return refuse("init", why)
+    folder = os.getcwd()
+    path = known_as(os.path.join(folder, FILE_NAME))
+    found = detect(folder)
+    for mistake in found.mistakes:
+        _note(f"{mistake}, so it is ignored")
+    for words in found.notes:
+        _note(words)
+    root = root_of(os.path.realpath(folder))
+    if not found.proposals and root != os.path.realpath(folder):
+        _note(f"this folder is a part of {root}; to gate the whole project, run this there")
+    if os.path.lexists(path):
+        return _Init(path, args).extend(found.proposals)
+    if args.dry_run:
+        print(file_text([Trial(proposal) for proposal in found.proposals], folder), end="")
+        return 0
+    return _Init(path, args).create(found.proposals)
+
+
+def _note(words: str) -> None:
+    print(Style(sys.stderr).paint(f"note: {visible(words)}", "yellow"), file=sys.stderr)
+
+
+class _Init:
+    """Writes one file, after the user has seen all commands and agreed."""
+
+    def __init__(self, path: str, args: argparse.Namespace) -> None:
+        self._path = path
+        self._folder = os.path.dirname(path)
+        self._file = ConfigFile(path=path, kind=KIND_NOTYET)
+        self._args = args
+        self._paint = Style(sys.stdout).paint
+
+    def create(self, found: Sequence[Proposal]) -> int:
+        """Show, run, write, trust; then offer to register with hosts."""
+        try:
+            # Before commands run for minutes.
+            tempfile.TemporaryFile(dir=self._folder).close()
+        except OSError as error:
+            where = visible(self._folder)
+            return refuse("init", f"{where} cannot be written to: {error.strerror}")
+        others = [os.path.join(folder, FILE_NAME) for folder in above(self._folder)[1:]]
+        for other in list(filter(os.path.exists, others))[:1]:
+            _note(f"{other} is in force here now; a {FILE_NAME} in this folder adds to it")
+        if not found:
+            print(f"no tests or linters were found in {visible(self._folder)}")
+        if not self._review(found, f"write {FILE_NAME}" + (" with an example" * (not found))):
+            print("nothing was changed")
+            return 1
+        trials = self._try(found)
+        has_gates = any(trial.result != "left out" for trial in trials)
+        try:
+            # A file that the user wrote meanwhile is kept.
+            with open(self._path, "x", encoding="utf-8") as file:
+                file.write(file_text(trials, self._folder))
+        except OSError as error:
+            return refuse("init", f"{visible(self._path)}: {error.strerror}; nothing was changed")
+        print(f"wrote {visible(self._path)}")
+        return self._finish(trials, has_gates=has_gates, is_agreed=True)
+
+    def extend(self, found: Sequence[Proposal]) -> int:
+        """Add the gates that an existing file lacks; without --update, only print them."""
+        is_link = os.path.islink(self._path)
+        link = f" (a link to {visible(os.readlink(self._path))})" if is_link else ""
+        name = f"{visible(self._path)}{link}"
+        try:
+            known = candidate(self._file, os.environ)
+        except OSError as error:
+            return refuse("init", f"{name}: {error.strerror}; it is left alone")
+        missing = _missing(self._folder, known.settings.gates, found)
+        if not missing or not self._args.update:
+            return self._leave_alone(name, known, found, missing)
+        if link or known.settings.mistakes:
+            why = "it is a link" if link else "it has mistakes; see them with: notyet validate"
+            return refuse("init", f"{name}: {why}; it is left alone")
+        if self._args.dry_run:
+            print(text_with(known.text, [Trial(proposal) for proposal in missing]), end="")
+            return 0
+        if not self._review(missing, f"add {'it' if len(missing) == 1 else 'them'} to {FILE_NAME}"):
+            print("nothing was changed")
+            return 1
+        tried = self._try(missing)
+        trials = [trial for trial in tried if trial.result != "left out"]
+        text = text_with(known.text, trials) if trials else known.text
+        try:
+            if candidate(self._file, os.environ).text != known.text:
+                return refuse("init", f"{name} was changed meanwhile; it is left alone")
+            replace_file(self._path, text.encode())
+        except OSError as error:
+            return refuse("init", f"{name}: {error.strerror}; nothing was changed")
+        print(f"added {len(trials)} gate{'s' * (len(trials) != 1)} to {name}")
+        # Other changes in the file are not what the user has agreed to.
+        return self._finish(trials, has_gates=True, is_agreed=_is_in_force(known))
+
+    def _review(self, found: Sequence[Proposal], do: str) -> bool:
+        """Print what was detected; return True if the user wants to go on."""
+        rows = [
+            (one.name, f"{one.file}:{one.line}", f"{one.run}{f' (in {one.dir})' * bool(one.dir)}")
+            for one in found
+        ]
+        # Whole: a command that is to run must not be cut.
+        for line in table(("gate", "found in", "command"), rows, columns=_WIDE) if rows else ():
+            print(line)
+        lacking = [(one.name, missing_before(self._folder, one)) for one in found]
+        for why in dict.fromkeys(why for _, why in lacking if why):
+            names = ", ".join(name for name, other in lacking if other == why)
+            print(self._paint(f"cannot run yet: {names} ({visible(why)})", "yellow"))
+        print(end="\n" * bool(rows), flush=True)
+        if self._args.yes:
+            return True
+        runs = not self._args.no_try and any(not why for _, why in lacking)
+        each = "it" if len(found) == 1 else "each"
+        steps = [f"run {each} once"] * runs + [do] + ["trust it"] * bool(found)
+        words = " and ".join([", ".join(steps[:-1]), steps[-1]] if steps[1:] else steps)
+        purpose = "to run these commands, and to trust them" if found else f"to {do}"
+        return agreed(f"{words[0].upper()}{words[1:]}?", "init", purpose, default=True)
+
+    def _try(self, found: Sequence[Proposal]) -> list[Trial]:
+        trials = [Trial(proposal) for proposal in found]
+        if self._args.no_try or not found:
+            return [
+                replace(trial, result="not installed", why=why)
+                if (why := missing_before(self._folder, trial.proposal))
+                else trial
+                for trial in trials
+            ]
+        width = max(len(one.name) for one in found)
+        results = []
+        for trial in run_once(self._folder, found, file_text(trials), _note):
+            results.append(trial)
+            result = self._paint(f"{trial.result:<8}", _COLOURS.get(trial.result, "yellow"))
+            why = f"  {self._paint(visible(trial.why), 'dim')}" if trial.why else ""
+            print(
+                f"{trial.proposal.name:<{width}}  {result}  {trial.seconds:6.1f} s{why}", flush=True
+            )
+        print()
+        return results
+
+    def _finish(self, trials: Sequence[Trial], *, has_gates: bool, is_agreed: bool) -> int:
+        """Trust the file, offer to register with hosts, and say what to do next."""
+        consent: Consent = "given" if is_agreed else "refused" if self._args.yes else "asked"
+        show = Show("init")
+        is_trusted = has_gates and offer(
+            self._file, consent, os.environ, show, "none of its gates is in force"
+        )
+        if is_trusted and not self._args.no_install and not self._args.update:
+            self._install()
+        installs = dict.fromkeys(
+            trial.proposal.install or trial.why
+            for trial in trials
+            if trial.result == "not installed"
+        )
+        words = "run the gates now with: notyet check"
+        if not has_gates:
+            words = f"write your gates into {FILE_NAME}, then run: notyet trust"
+        elif not is_trusted:
+            words = "review the file, then put it into force with: notyet trust"
+        elif installs:
+            words = f"install what is missing ({'; '.join(installs)}), then run: notyet check"
+        elif any(trial.result == "failed" for trial in trials):
+            words = "fix the failing checks, delete the `observe` lines, run: notyet trust"
+        print(f"{self._paint('next:', 'bold')} {visible(words)}")
+        return 0 if is_trusted or not has_gates else 1
+
+    def _install(self) -> None:
+        """Offer `notyet install` for each host here that does not call us yet.
+
+        It registers for all projects, so that consent to this project's gates is not enough.
+        """
+        for name in hosts_to_offer(self._folder, os.environ):
+            if self._args.yes and not self._args.install:
+                title = settings_of(name).title
+                print(f"{title} does not call notyet yet; register it with: notyet install {name}")
+                continue
+            print()
+            wanted = argparse.Namespace(
+                host=name, scope="", timeout=None, trust=False, dry_run=False, yes=self._args.yes
+            )
+            install.run(wanted)
+
+    def _leave_alone(
+        self, name: str, known: Candidate, found: Sequence[Proposal], missing: Sequence[Proposal]
+    ) -> int:
+        """Print what an existing file lacks, and whether it is in force; exit 1."""
+        # With --dry-run, stdout has TOML alone.
+        prose = sys.stderr if self._args.dry_run else sys.stdout
+        print(f"{name} is there already, and is left alone", file=prose)
+        if missing:
+            print("it lacks these gates; to add them, run: notyet init --update", file=prose)
+            lines = gates_text([Trial(proposal) for proposal in missing]).splitlines()
+            indent = "" if self._args.dry_run else "  "
+            print("", *(f"{indent}{line}".rstrip() for line in lines), sep="\n")
+        elif not found and not known.settings.gates:
+            print("it has no gate, and no tests or linters were found; add one to it", file=prose)
+        else:
+            print("it has a gate for everything that was found; see: notyet status", file=prose)
+        is_in_force = _is_in_force(known)
+        if not is_in_force:
+            why = "it changed since it was trusted, so the trusted version is in force"
+            if known.before is None:
+                why = "it is not trusted yet, so none of its gates is in force"
+            print(f"{why}; review it, and put it into force with: notyet trust", file=prose)
+        return 0 if self._args.update and is_in_force else 1
+
+
+def hosts_to_offer(folder: str, environ: Mapping[str, str]) -> list[str]:
+    """Return the hosts that are on this machine and do not call us yet."""
+    return [
+        name
+        for name in installable()
+        if _is_here(name, folder, environ) and not settings_of(name).found(folder, environ)[0]
+    ]
+
+
+def _is_here(name: str, folder: str, environ: Mapping[str, str]) -> bool:
+    host = settings_of(name)
+    if shutil.which(host.host.program, path=environ.get("PATH")):
+        return True
+    try:
+        place = host.target("user", folder, environ)
+    except CannotInstall:
+        return False
+    return os.path.isdir(os.path.dirname(place.path))
+
+
+def _is_in_force(known: Candidate) -> bool:
+    """Return True if a file is trusted, needs no trust, or has no gates."""
+    is_users = os.path.dirname(known.file.path) == os.path.realpath(user_folder(os.environ))
+    return is_users or known.is_trusted or not known.settings.gates
+
+
+def _missing(folder: str, gates: Sequence[Gate], found: Sequence[Proposal]) -> list[Proposal]:
+    """Return the proposals that no gate runs, under names that are free."""
+    taken = {gate.name for gate in gates}
+    missing = []
+    for one in found:
+        if any(_is_run(one, gate, folder) for gate in gates):
+            continue
+        names = [one.name, f"{one.name}-{one.tool}", *(f"{one.name}-{n}" for n in range(2, 99))]
+        name = next(name for name in names if name not in taken)
+        taken.add(name)
+        missing.append(replace(one, name=name))
+    return missing
+
+
+def _is_run(one: Proposal, gate: Gate, folder: str) -> bool:
+    """Return True if a gate runs a proposal, or the same tool under the same name."""
+    check = gate.check
+    if not isinstance(check, Command):
+        return False
+    is_same_tool = gate.name == one.name and one.tool in check.line.replace("/", " ").split()
+    place = os.path.realpath(os.path.join(folder, one.dir))
+    is_here = place == os.path.realpath(os.path.join(folder, check.dir or ""))
+    return is_here and (is_same_tool or f" {one.run} " in f" {check.line} ")

@@ -1,0 +1,227 @@
+"""Run each detected command once: does it pass, what does it lack, which files does it change?"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from notyet.cli.terminal import waiting
+from notyet.config.compile import compile_text
+from notyet.config.find import FILE_NAME, root_of
+from notyet.config.lint import first_program
+from notyet.core import record
+from notyet.core.event import StopEvent
+from notyet.core.gate import Command
+from notyet.core.text import bounded, visible
+from notyet.core.verdict import Block, Halt, Problem
+from notyet.engine.engine import Engine
+from notyet.git.run import HARMLESS, QUIET, own_environ
+from notyet.project import LEFT_OUT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from notyet.core.gate import Gate
+    from notyet.core.verdict import Report
+    from notyet.project.folder import Proposal
+
+    Files: TypeAlias = dict[str, tuple[bool, str]]  # whether git does not know it, and its digest
+
+_MAX_WHY = 200  # characters
+_MAX_NAMED = 5  # files
+_MAX_FILES = 5000
+_MAX_BYTES = 1_000_000  # of a file that is read
+_GIT_TIMEOUT = 30  # seconds
+# English output of tools, and of a make that no other make started.
+_ENVIRON = (("LANGUAGE", "en"), ("MAKEFLAGS", ""), ("GNUMAKEFLAGS", ""), ("MAKELEVEL", "0"))
+# What unittest and pytest print about no tests, and about some.
+_NO_TESTS = re.compile(r"^Ran 0 tests in |^NO TESTS RAN|\bno tests ran\b", re.MULTILINE)
+_TESTS = re.compile(r"^Ran [1-9]|\b\d+ (?:passed|failed|skipped|errors?)\b", re.MULTILINE)
+# What make prints if there is nothing to do, and about the folders that it goes through.
+_MOVES = re.compile(r"g?make(?:\[\d+\])?: (?:Entering|Leaving) directory ")
+_IDLE = re.compile(
+    rf"{_MOVES.pattern}|g?make(?:\[\d+\])?: (?:.* is up to date\.$|Nothing to be done for .*\.$)"
+)
+# What tools and runtimes print if a dependency is missing.
+_MISSING = re.compile(
+    r"^.*(?:\bNo module named |\b(?:ERR_)?MODULE_NOT_FOUND\b|\bCannot find (?:module|package) "
+    r"|\b[Cc]ommand not found\b|: not found$|\b[\w.@/-]+ is not installed\b"
+    r"|\bCould not find .* in (?:any of the sources|locally installed gems)"
+    r"|\bUnchecked dependencies for environment\b|\bvendor/autoload\.php\b"
+    r"|\bcould not determine executable to run\b|\bnode_modules (?:is )?missing\b).*$",
+    re.MULTILINE,
+)
+# Lines that say nothing about the failure.
+_NOISE = re.compile(
+    r"npm (?:notice|warn|error|ERR!)|g?make(?:\[\d+\])?: |\W*ELIFECYCLE|info Visit |\W*$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A detected command, and the result of running it once."""
+
+    proposal: Proposal
+    result: str = "not tried"  # passed, failed, not installed or left out
+    seconds: float = 0.0
+    why: str = ""  # it did not pass
+
+
+def run_once(
+    folder: str, found: Sequence[Proposal], text: str, note: Callable[[str], None]
+) -> Iterator[Trial]:
+    """Run each command, one after another so that their times are right.
+
+    `text` is a file with a gate for each of them.
+    """
+    # Parse all before the first one runs: it might write to our file.
+    gates = compile_text(text, os.path.join(folder, FILE_NAME)).gates
+    before = _files(folder)
+    for number, (proposal, gate) in enumerate(zip(found, gates, strict=True), 1):
+        trial = Trial(proposal)
+        missing = missing_before(folder, proposal)
+        if missing:
+            yield replace(trial, result="not installed", why=missing)
+            continue
+        words = f"trying {number} of {len(gates)}: {visible(proposal.run)} ..."
+        rewritten: list[str] = []
+        try:
+            with waiting(words):
+                report = _run_gate(gate, folder)
+        finally:  # also if the user breaks it off
+            after = _files(folder)
+            rewritten, new = _changes(before, after)
+            if rewritten:
+                note(f"{proposal.run} changed {_listed(rewritten)}; review or restore them")
+            if new:
+                note(f"{proposal.run} left new files: {_listed(new)}")
+            before = after
+        trial = judged(trial, report)
+        if rewritten:
+            why = f"it writes: it changed {_listed(rewritten)}"
+            trial = replace(trial, result="left out", why=why)
+        yield trial
+
+
+def missing_before(folder: str, proposal: Proposal) -> str:
+    """Return what has to be installed before a command can run; empty for nothing."""
+    program = first_program(proposal.run)
+    place = os.path.join(folder, proposal.dir, program) if "/" in program else program
+    if program and not shutil.which(place):
+        return _with_install(f"{program} is not installed", proposal, program)
+    return "" if proposal.is_installed else _with_install("dependencies are missing", proposal)
+
+
+def _with_install(what: str, proposal: Proposal, program: str = "") -> str:
+    if not proposal.install:
+        return what
+    first = f"install {program}, then run" if proposal.install.split()[0] == program else "run"
+    return f"{what}; {first}: {proposal.install}"
+
+
+def _run_gate(gate: Gate, folder: str) -> Report:
+    check = gate.check
+    assert isinstance(check, Command)
+    check = record.replace(check, env=(*check.env, *_ENVIRON))
+    engine = Engine([record.replace(gate, priority=0, check=check, if_broken="allow")])
+    event = StopEvent(host="notyet", session_id="init", cwd=folder)
+    (report,) = engine.decide_sync(event, asked="all").reports
+    return report
+
+
+def judged(trial: Trial, report: Report) -> Trial:
+    """Return a trial with its result: a gate that gives no answer is left out."""
+    answer = report.answer
+    trial = replace(trial, seconds=report.seconds)
+    if isinstance(answer, Problem):
+        is_missing = answer.kind == "cannot_start"
+        why = _with_install(answer.detail, trial.proposal) if is_missing else answer.detail
+        result = "not installed" if is_missing else "left out"
+        return replace(trial, result=result, why=bounded(why, _MAX_WHY))
+    nothing = _ran_nothing(report.output)
+    if nothing:
+        return replace(trial, result="left out", why=nothing)
+    if not isinstance(answer, Block | Halt):
+        return replace(trial, result="passed")
+    said = answer.prompt if isinstance(answer, Block) else answer.reason
+    missing = _MISSING.search(report.output or said)
+    if missing:
+        why = _with_install(bounded(missing[0].strip(), _MAX_WHY), trial.proposal)
+        return replace(trial, result="not installed", why=why)
+    # The last line mostly sums it up.
+    lines = [line.strip() for line in said.splitlines()]
+    last = next((line for line in reversed(lines) if not _NOISE.match(line)), "")
+    why = f"{report.exit}: {last}" if last else report.exit
+    return replace(trial, result="failed", why=bounded(why, _MAX_WHY))
+
+
+def _ran_nothing(output: str) -> str:
+    """Return why a command checked nothing, by the words of its tool; empty if that is not sure."""
+    if _NO_TESTS.search(output) and not _TESTS.search(output):
+        return "it ran no tests"
+    said = [line for line in output.splitlines() if line.strip()]
+    if said and all(map(_IDLE.match, said)) and not all(map(_MOVES.match, said)):
+        return "make ran nothing: it has no recipe, or is a file's name and not .PHONY"
+    return ""
+
+
+def _changes(before: Files, after: Files) -> tuple[list[str], list[str]]:
+    """Return the files that were changed or removed, and the new ones."""
+    new = {path for path, (is_unknown, _) in after.items() if is_unknown and path not in before}
+    changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    return sorted(changed - new), sorted(new)
+
+
+def _files(folder: str) -> Files:
+    """Return the files that differ from the last commit; outside git, all files."""
+    argv = ["git", "-C", folder, *HARMLESS, "status", "--porcelain", "-z", "--no-renames", "-uall"]
+    try:
+        done = subprocess.run(  # noqa: S603  # git, with fixed options
+            argv,
+            env=own_environ() | QUIET,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_TIMEOUT,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return {path: (True, _digest(folder, path)) for path in _walked(folder)}
+    root = root_of(os.path.realpath(folder))
+    lines = os.fsdecode(done.stdout).split("\0")[:_MAX_FILES]
+    return {line[3:]: (line[:2] == "??", _digest(root, line[3:])) for line in lines if line}
+
+
+def _walked(folder: str) -> list[str]:
+    found: list[str] = []
+    for place, folders, names in os.walk(folder):
+        skipped = LEFT_OUT - {"test", "testing", "tests"}
+        folders[:] = [name for name in folders if name[0] != "." and name not in skipped]
+        found += [os.path.relpath(os.path.join(place, name), folder) for name in names]
+        if len(found) > _MAX_FILES:
+            break
+    return found[:_MAX_FILES]
+
+
+def _digest(folder: str, name: str) -> str:
+    path = os.path.join(folder, name)
+    try:
+        known = os.stat(path)
+        if os.path.samestat(known, os.fstat(1)):  # our own output
+            return ""
+        if known.st_size > _MAX_BYTES:
+            return f"{known.st_size} {known.st_mtime_ns}"
+        with open(path, "rb") as file:
+            return hashlib.blake2b(file.read()).hexdigest()
+    except OSError:  # removed, or a folder of another repository
+        return ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(names[:_MAX_NAMED]) + more
