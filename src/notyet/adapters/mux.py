@@ -14,7 +14,7 @@ import os
 from typing import TYPE_CHECKING
 
 from notyet.config.find import host_files
-from notyet.config.load import PATIENCE, load, load_vouched
+from notyet.config.load import PATIENCE, in_project, load, load_vouched
 from notyet.config.remote import RemoteSource
 from notyet.core.event import StopEvent
 from notyet.core.gate import Command
@@ -77,6 +77,7 @@ async def run_stop_hooks(
         gates, warnings = found
     else:
         gates, warnings = _gates(here, trust)
+        gates = tuple(_placed(gate, here) for gate in gates)
     name = input.get("hook_event_name")
     event = HOST.read_event(dict(input), os.environ)
     if name not in HOST.stops or not isinstance(event, StopEvent):
@@ -137,13 +138,16 @@ def _gates_there(workspace: str, here: str, trust: str) -> Found:
     gates, warnings = _of_mux(load_vouched(files))
     if source.problem:
         warnings += (f"the files of {workspace} cannot be read: {source.problem}",)
-    return tuple(_placed(gate) for gate in gates), warnings
+    return tuple(_placed(gate, "") for gate in gates), warnings
 
 
-def _placed(gate: Gate) -> Gate:
-    """Return a hook that runs where it was found."""
-    assert isinstance(gate.check, Command)
-    return replace(gate, check=replace(gate.check, workspace=gate.check.workspace or LOCAL))
+def _placed(gate: Gate, project: str) -> Gate:
+    """Return a hook that runs in a project here, or else where it was found."""
+    check = gate.check
+    assert isinstance(check, Command)
+    if project:
+        return replace(gate, check=in_project(check, project))
+    return replace(gate, check=replace(check, workspace=check.workspace or LOCAL))
 
 
 def _of_mux(setup: Setup) -> Found:

@@ -218,12 +218,10 @@ def _moved(compiled: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
         return moved
 
     file = compiled["file"]
-    moved = {**compiled, "file": path(file)}
+    moved = {name: path(it) if isinstance(it, str) else it for name, it in compiled.items()}
     for name in ("gates", "observers"):
         if name in compiled:
             moved[name] = [entry(one) for one in compiled[name]]
-    if "openclaw" in compiled:
-        moved["openclaw"] = path(compiled["openclaw"])
     return moved
 
 

@@ -256,6 +256,7 @@ class ConfigFile(Record, kw_only=True):
     path: str  # of one in a workspace, its address: ssh://host/path
     kind: str  # KIND_NOTYET, or one of a host's kinds of files
     place: str = ""  # in its repository, as in `records`; empty: not looked up yet
+    root: str = ""  # the project that a host's file is in; empty for the user's own ones
     is_users: bool = False  # the user's, outside every project: in force without trust
     is_gone: bool = False  # it was trusted, and removed since
     source: FileSource = LOCAL_SOURCE
@@ -449,7 +450,9 @@ def host_files(
             elif folder and not is_home:
                 project = light.join(folder, path)
                 place = place_of(project)
-                candidates.append(ConfigFile(path=project, kind=kind, place=place, source=source))
+                candidates.append(
+                    ConfigFile(path=project, kind=kind, place=place, root=folder, source=source)
+                )
         if group[0][0] == "above":  # both names in the nearest folder first
             candidates.sort(key=lambda file: -len(light.dirname(file.path)))
         found += _first(candidates, is_recorded)

@@ -22,7 +22,7 @@ from notyet.config.find import (
     users_toml,
 )
 from notyet.config.records import has_record
-from notyet.core.gate import Command
+from notyet.core.gate import IN_PROJECT, Command
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
 from notyet.errors import Refused
@@ -285,6 +285,8 @@ class Layers:
         if is_projects(file):
             self.project = self.project or parent(file.path)
             self.has_root = self.has_root or settings.root
+        if file.root and not is_remote(file.root):
+            settings = with_checks(settings, lambda check: in_project(check, file.root))
         self.layers.append((file, settings))
         self.read_hosts = (*self.read_hosts, *settings.read_hosts)
 
@@ -429,6 +431,11 @@ def _merged_gates(layers: Iterable[Layer], *, is_elsewhere: bool) -> tuple[Gate,
                 continue
             merged[key] = gate
     return _with_own_names(merged.values())
+
+
+def in_project(check: Command, root: str) -> Command:
+    """Return a command that runs in the root of its project, wherever the agent works (E7)."""
+    return replace(check, dir=check.dir or root) if check.speaks in IN_PROJECT else check
 
 
 def _here(check: Command) -> Command:

@@ -10,7 +10,7 @@ import time
 
 from notyet.config.compiled import DAMAGED, Trusted, freeze, read_record, thaw, write_record
 from notyet.config.find import KIND_NOTYET, parent, state_folder, trusted_part
-from notyet.config.load import with_checks
+from notyet.config.load import in_project, with_checks
 from notyet.config.records import place_of
 from notyet.core.gate import Command
 from notyet.core.record import Record, replace
@@ -321,4 +321,6 @@ def _add_starters(layers: Layers, file: ConfigFile, record: Trusted) -> None:
         assert isinstance(check, Command)
         if layers.is_elsewhere and not check.workspace:
             check = replace(check, workspace=LOCAL)
+        if file.root and not is_remote(file.root):
+            check = in_project(check, file.root)
         layers.starters.append((file, replace(starter, check=check)))

@@ -27,6 +27,7 @@ DIALECTS = (NATIVE, "openclaw")
 # (B1). Nothing is added to their prompts (K12).
 MUX = "mux"
 VERBATIM = frozenset({"openclaw", MUX})
+IN_PROJECT = frozenset({"claude", MUX})  # hooks that run in the root of their project (E7)
 EVERY_AGENT = ("*",)
 GATE_TIMEOUT = 600.0  # seconds, of a gate that names none
 WHEN = ("always", "changed")
@@ -203,6 +204,14 @@ def folder_of(named: Gate | Starter) -> str:
         return ""
     folder, slash, _ = named.source.file.rpartition("/")
     return folder or slash
+
+
+def project_of(named: Gate | Starter) -> str:
+    """Return the project of a gate or a starter as its command is told it; may be empty (H)."""
+    check = named.check
+    if isinstance(check, Command) and check.speaks in IN_PROJECT:
+        return check.dir
+    return folder_of(named)
 
 
 def machine_of(gate: Gate, workspace: str = "") -> Remote | None:

@@ -5,7 +5,7 @@ Observers and start hooks that are commands are prepared here too.
 
 from __future__ import annotations
 
-from notyet.core.gate import Command, folder_of, machine_of
+from notyet.core.gate import Command, machine_of, project_of
 from notyet.core.record import replace
 from notyet.core.verdict import Problem
 from notyet.hosts import command_dialect, function_dialect
@@ -155,7 +155,7 @@ class GateRuns:
             lambda ended: _no_answer(check, ended, remote) or dialect.read_reply(gate, ended),
             name=gate.name,
             remote=remote,
-            folder=folder_of(gate),
+            folder=project_of(gate),
             timeout=gate.timeout,
             observed=gate.observe,
             transcripts=self._transcripts,
@@ -183,7 +183,8 @@ def gate_command(
 ) -> GateCommand:
     """Return what runs a command, here or on another machine, and reads how it ended.
 
-    `folder` is that of the file which names it; `written` keeps the event's forms for others.
+    `folder` is its project's, or that of the file which names it; `written` keeps the event's
+    forms for others.
     """
     from notyet.run.gate_command import GateCommand, job_for
 

@@ -7,8 +7,8 @@ from notyet.core.gate import (
     Function,
     Starter,
     applies_to_start,
-    folder_of,
     name_of,
+    project_of,
     where,
 )
 from notyet.core.record import variant
@@ -121,11 +121,11 @@ def _command(
     return gate_command(
         check,
         event,
-        lambda event, _folder: dialect.write_start(event),
+        dialect.write_start,
         read,
         name=f"start hook {starter.name}",
         remote=remote,
-        folder=folder_of(starter),
+        folder=project_of(starter),
         timeout=starter.timeout,
         transcripts=transcripts,
     )

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         def write_event(
             self, event: StopEvent, folder: str
         ) -> tuple[dict[str, Any], dict[str, str]]:
-            """Return stdin and environment of a command; `folder` is that of the gate's file."""
+            """Return stdin and environment of a command; `folder` is its project's."""
 
         def read_reply(self, gate: Gate, ended: Exit) -> HookAnswer:
             """Read how a command ended."""
@@ -49,8 +49,10 @@ if TYPE_CHECKING:
     class StartDialect(Protocol):
         """Translates starts and answers for start hooks written for a host."""
 
-        def write_start(self, event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
-            """Return stdin and environment of a command."""
+        def write_start(
+            self, event: StartEvent, folder: str = ""
+        ) -> tuple[dict[str, Any], dict[str, str]]:
+            """Return stdin and environment of a command, as `write_event` does."""
 
         def read_context(self, ended: Exit, scope: Scope) -> HookAnswer:
             """Read how a command ended, and what it gives the agent (F13)."""

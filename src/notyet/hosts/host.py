@@ -154,7 +154,7 @@ class Host(Record, kw_only=True):
     ) -> tuple[dict[str, Any], dict[str, str]]:
         """Return the payload that this host would send, and the variables that it would set.
 
-        `folder` is that of the file with the hook that is called.
+        `folder` is that of the hook's project.
         """
         from notyet.hosts import wire
 

@@ -9,6 +9,10 @@ import pytest
 
 from conftest import git
 from hook_runs import ask, payload, stops, trust
+from notyet.config.find import ConfigFile
+from notyet.config.load import load
+from notyet.config.trust import candidate, grant
+from notyet.core.record import replace
 
 # Passes where `main.py` does, and leaves its folder behind.
 TOML = """[gates.tests]
@@ -288,3 +292,39 @@ def test_a_folder_that_stopped_being_a_work_tree_has_its_projects_gates(tmp_path
     (tree / "main.py").write_text(BROKEN)
     stop(tree, {**os.environ, "CLAUDE_PROJECT_DIR": str(project)})
     assert stops() == [("blocked", "tests")]
+
+
+@pytest.mark.rule("N5", "E7")
+def test_all_that_a_record_says_is_about_the_work_tree(tmp_path, project):
+    """Paths that a person wrote stay as they are, and so do those on other machines."""
+    said = f"""
+[gates.here]
+run = ["{project}/check.sh"]
+[gates.sub]
+run = "true"
+dir = "sub"
+[gates.there]
+run = "true"
+workspace = "ssh://box{project}/sub"
+[observers.o]
+run = "true"
+[read]
+openclaw = "openclaw.json"
+"""
+    (project / "openclaw.json").write_text(
+        '{"agents": {"defaults": {"subagents": {"maxSteerRestarts": 2}}}}'
+    )
+    commit(project, notyet=said)
+    trust(project / "notyet.toml")
+    tree = linked(project, tmp_path / BESIDE)
+    file = ConfigFile(path=f"{tree}/notyet.toml", kind="notyet")
+    found = candidate(file, os.environ)
+    assert (found.is_trusted, found.is_outdated) == (True, False)
+    gates = {gate.name: gate.check for gate in load(str(tree), "claude", os.environ).gates}
+    assert gates["here"].argv == (f"{project}/check.sh",)
+    assert gates["here"].dir == str(tree)
+    assert gates["sub"].dir == f"{tree}/sub"
+    assert gates["there"].dir == f"{project}/sub"
+    grant(found, os.environ)
+    main = candidate(replace(file, path=f"{project}/notyet.toml"), os.environ)
+    assert (main.is_trusted, main.is_outdated) == (True, False)

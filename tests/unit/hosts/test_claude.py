@@ -83,7 +83,7 @@ def test_a_hook_is_told_what_claude_code_would_tell_it():
         permission_mode="plan",
         background_tasks=(BackgroundTask(id="b1", type="shell"),),
     )
-    assert claude_hooks.write_event(event, "/elsewhere") == (
+    assert claude_hooks.write_event(event, "/project") == (
         {
             "session_id": "s",
             "transcript_path": "/t/main.jsonl",
@@ -99,7 +99,7 @@ def test_a_hook_is_told_what_claude_code_would_tell_it():
             "background_tasks": [{"id": "b1", "type": "shell", "status": "running"}],
             "session_crons": [],
         },
-        {"CLAUDE_PROJECT_DIR": "/w"},
+        {"CLAUDE_PROJECT_DIR": "/project"},
     )
 
 

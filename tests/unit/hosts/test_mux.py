@@ -14,7 +14,7 @@ from wire import (
 @pytest.mark.rule("W3", "H2")
 def test_a_hook_gets_exactly_six_keys_and_the_variables_of_both_names():
     event = stop(cwd="/w", transcript_path="/t/chat.jsonl", stop_hook_active=True, agent_id="x")
-    payload, environ = mux.write_event(event, "/elsewhere")
+    payload, environ = mux.write_event(event, "/project")
     assert payload == {
         "session_id": "s1",
         "transcript_path": "/t/chat.jsonl",
@@ -24,11 +24,11 @@ def test_a_hook_gets_exactly_six_keys_and_the_variables_of_both_names():
         "stop_hook_active": True,
     }
     assert environ == {
-        "CLAUDE_PROJECT_DIR": "/w",
-        "MUX_PROJECT_DIR": "/w",
+        "CLAUDE_PROJECT_DIR": "/project",
+        "MUX_PROJECT_DIR": "/project",
         "MUX_STOP_HOOK_ACTIVE": "true",
         "MUX_TRANSCRIPT_PATH": "/t/chat.jsonl",
-        "XUM_PROJECT_DIR": "/w",
+        "XUM_PROJECT_DIR": "/project",
         "XUM_STOP_HOOK_ACTIVE": "true",
         "XUM_TRANSCRIPT_PATH": "/t/chat.jsonl",
     }

@@ -36,7 +36,6 @@ _OUTPUT_KEYS: dict[str, tuple[type, ...]] = {
 
 def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return stdin and environment of a hook written for Claude Code (W1, H1)."""
-    del folder
     tasks = [task.__dict__.copy() for task in event.background_tasks]
     payload = {
         "session_id": parents_key(event),
@@ -54,10 +53,10 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
         "background_tasks": tasks,
         "session_crons": [],
     }
-    return known(payload), {"CLAUDE_PROJECT_DIR": event.cwd}
+    return known(payload), {"CLAUDE_PROJECT_DIR": folder or event.cwd}
 
 
-def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
+def write_start(event: StartEvent, folder: str = "") -> tuple[dict[str, Any], dict[str, str]]:
     """Return stdin and environment of a start hook written for Claude Code (F13)."""
     is_subagent = event.scope == "subagent"
     payload = {
@@ -70,7 +69,7 @@ def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
         "hook_event_name": HOST.start_name(event.scope),
         "source": None if is_subagent else event.source or "startup",
     }
-    return known(payload), {"CLAUDE_PROJECT_DIR": event.cwd}
+    return known(payload), {"CLAUDE_PROJECT_DIR": folder or event.cwd}
 
 
 def read_context(ended: Exit, scope: Scope = "agent") -> HookAnswer:

@@ -61,8 +61,9 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
     return payload, {}
 
 
-def write_start(event: StartEvent) -> tuple[dict[str, Any], dict[str, str]]:
+def write_start(event: StartEvent, folder: str = "") -> tuple[dict[str, Any], dict[str, str]]:
     """Return stdin of a start hook written for Codex: exactly its keys (W2, F13)."""
+    del folder
     payload: dict[str, Any] = {
         "session_id": parents_key(event),
         "transcript_path": event.transcript_path,

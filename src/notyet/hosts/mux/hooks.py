@@ -20,7 +20,6 @@ _LONGEST_OUTPUT = 30_000
 
 def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return stdin and environment of a hook written for Mux (W3, H2)."""
-    del folder
     is_subagent = event.scope == "subagent"
     transcript = (event.agent_transcript_path if is_subagent else None) or event.transcript_path
     session = event.session_id
@@ -35,9 +34,10 @@ def write_event(event: StopEvent, folder: str) -> tuple[dict[str, Any], dict[str
         "hook_event_name": HOST.event_name(event.scope),
         "stop_hook_active": event.stop_hook_active is True,
     }
-    environ = {"CLAUDE_PROJECT_DIR": event.cwd}
+    project = folder or event.cwd
+    environ = {"CLAUDE_PROJECT_DIR": project}
     for prefix in ("MUX", "XUM"):
-        environ[f"{prefix}_PROJECT_DIR"] = event.cwd
+        environ[f"{prefix}_PROJECT_DIR"] = project
         environ[f"{prefix}_STOP_HOOK_ACTIVE"] = active
         environ[f"{prefix}_TRANSCRIPT_PATH"] = transcript or ""
     return payload, environ
