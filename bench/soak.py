@@ -9,6 +9,7 @@ two turns with a budget each; the others have their session's ceiling.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import signal
@@ -23,6 +24,7 @@ from notyet import Ledger, StopEvent
 
 MAX_BLOCKS = 3
 CEILING = 40
+HOOKS = 200
 
 WORKER = f"""
 import itertools, os, random, sys
@@ -84,7 +86,38 @@ def main() -> int:
         for worker in crew:
             _collect(worker, told)
         broken = _judge(path, told, kills)
-    return broken | _others()
+    return broken | _hooks_at_once() | _others()
+
+
+def _hooks_at_once() -> int:
+    """Start many hooks at the same moment, on one ledger: each must send its agent back."""
+    print(f"\n{HOOKS} hooks at once", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        own = place / "config" / "notyet"  # the user's file needs no trust
+        project = place / "project"
+        for folder in (own, project):
+            folder.mkdir(parents=True)
+        (own / "notyet.toml").write_text('[gates.bad]\nrun = "exit 1"\nwhen = "always"\n')
+        environ = os.environ | {
+            "XDG_CONFIG_HOME": str(own.parent),
+            "NOTYET_LEDGER": str(place / "ledger.db"),
+        }
+        hooks = []
+        for number in range(HOOKS):
+            event = {"hook_event_name": "Stop", "session_id": f"s{number}", "cwd": str(project)}
+            (place / "event").write_text(json.dumps(event))
+            with (place / "event").open() as payload:
+                command = [sys.executable, "-m", "notyet", "hook", "--host", "claude"]
+                hook = subprocess.Popen(
+                    command, stdin=payload, stdout=subprocess.PIPE, env=environ, cwd=project
+                )
+            (place / "event").unlink()
+            hooks.append(hook)
+        answers = [hook.communicate()[0] for hook in hooks]
+    blocked = sum(b'"decision": "block"' in answer for answer in answers)
+    print(f"{blocked} of {HOOKS} sent their agent back")
+    return 0 if blocked == HOOKS else 1
 
 
 def _others() -> int:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 NO_SESSION = "the event has no session_id, so no gate ran"
 WAIT_FOR_EQUAL = 600.0  # seconds that the second of two equal stops waits for the first
 _ONE_WAIT = 1.0  # seconds of that, between which the check can be cancelled
-_WAIT_FOR_LEDGER = 60.0  # seconds at most; a ledger in a file gives up earlier
+_WAIT_FOR_LEDGER = 60.0  # seconds where there is no deadline; a ledger may give up earlier
 _TO_FINISH = 1.0  # seconds after the gates, out of the margin that the hook leaves
 _PART_TO_FINISH = 8  # at most this part of a short time
 _MOST_WARNINGS = 10  # of one stop
@@ -65,11 +65,15 @@ class Deadline:
         """Return how many seconds of `patience` are left before the gates must have ended."""
         return _within(patience, self.ends)
 
+    def left_to_begin(self) -> float:
+        """Return how many seconds the ledger has before the gates: all, since none runs without."""
+        return _WAIT_FOR_LEDGER if self.ends is None else max(0.0, self.ends - monotonic())
+
     def left_to_record(self) -> float:
         """Return how many seconds the ledger has after the gates, without the observers' part."""
         if self.ends is None or self.last is None:
             return _WAIT_FOR_LEDGER
-        return _within(_WAIT_FOR_LEDGER, (self.ends + self.last) / 2)
+        return max(0.0, (self.ends + self.last) / 2 - monotonic())
 
 
 def _within(patience: float, ends: float | None) -> float:
@@ -312,7 +316,7 @@ def _begin(stop: Stop) -> Steps[Begun | Decision]:
     """Enter a stop in the ledger, or return what an equal one was sent back with (B12)."""
     ends = monotonic() + stop.deadline.left(stop.wait_for_equal)
     while True:
-        wait = stop.deadline.left(_WAIT_FOR_LEDGER)
+        wait = stop.deadline.left_to_begin()
         try:
             begun: Begun = yield from _call(
                 stop, stop.ledger.begin, stop.event, wait, undo=lambda begun: _give_up(stop, begun)

@@ -36,7 +36,7 @@ PROBE = "NOTYET_PROBE"  # the variable that marks a stop made up by `notyet stat
 PROBE_SESSION = "notyet-status-"  # how the name of its session begins; no host names one so
 _LOOK = 20.0  # seconds to look at files in a workspace elsewhere, where there is time
 _LAST = 1.0  # seconds for what follows the answer
-_RECORDING = 1.0  # seconds to record a stop that is not checked
+_RECORDING = 1.0  # seconds at least to record a stop that is not checked
 _WRITE_BACK_EVERY = 4  # stops, of which one shortens the ledger's log
 _NOT_FOR_USERS = frozenset({"inside", "supervised", "unreadable"})  # causes they cannot fix
 
@@ -237,7 +237,7 @@ class Hook:
         """Return the ledger. It stays open: closing costs a checkpoint, before our answer."""
         from notyet.ledger.ledger import Ledger
 
-        self.call.ledger = ledger = Ledger()
+        self.call.ledger = ledger = Ledger(patience=self.patience())  # calls end earlier (E9)
         ledger.called_at = host_started_at()
         return ledger
 
@@ -331,11 +331,11 @@ class Hook:
         """Record a stop that is allowed unchecked; return its number. Raises LedgerError."""
         from notyet.ledger.ledger import Ledger
 
-        ledger = Ledger()
+        ledger = Ledger(patience=max(_RECORDING, self.time_left()))
         self.call.ledger = self.call.ledger or ledger
         event = self.event or StopEvent(host=self.host)
         try:
-            return ledger.skip(event, skipped(cause, *words), patience=_RECORDING)
+            return ledger.skip(event, skipped(cause, *words))
         finally:
             ledger.close()
 

@@ -279,6 +279,8 @@ NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 _all: dict[int, ref[Connection]] = {}
 _forking = RLock()  # one fork at a time
 _PAUSE = 0.0005  # seconds between two tries for the lock, on average
+_PART = 200  # and this part of the time waited, so that a crowd leaves time to the one that writes
+_LONGEST_PAUSE = 0.02
 _TO_READ, _TO_WRITE = "BEGIN", "BEGIN IMMEDIATE"
 
 
@@ -375,7 +377,7 @@ class Connection:
         self, begin: str, work: Work[T], patience: float | None, *, flush: bool = False
     ) -> T:
         patience = self.patience if patience is None else min(self.patience, patience)
-        ends = time.monotonic() + patience
+        started = time.monotonic()
         may_repair = True
         while True:
             with self._lock:  # not during the pause: a fork must not wait for other processes
@@ -394,9 +396,10 @@ class Connection:
                         moved = set_file_aside(self.path, error, repair=self._repair)
                         self._warnings += moved
                         self.repairs += moved
-                    elif not is_busy(error) or time.monotonic() >= ends:
+                    elif not is_busy(error) or time.monotonic() >= started + patience:
                         raise fault(self.path, error, patience) from error
-            time.sleep(_PAUSE * (0.5 + light.urandom(1)[0] / 255))
+            pause = min(_LONGEST_PAUSE, max(_PAUSE, (time.monotonic() - started) / _PART))
+            time.sleep(pause * (0.5 + light.urandom(1)[0] / 255))
 
     def _attempt(self, begin: str, work: Work[T], *, flush: bool) -> T:
         db = self._opened(begin)

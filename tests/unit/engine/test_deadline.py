@@ -29,7 +29,9 @@ def test_what_comes_after_the_gates_may_use_a_part_of_the_margin():
         7.0,
         60.0,
     )
-    assert Deadline(-1.0).left(7.0) == 0.0
+    assert Deadline(-1.0).left(7.0) == Deadline(-1.0).left_to_begin() == 0.0
+    assert endless.left_to_begin() == 60.0
+    assert 596 < long.left_to_begin() < 597  # no gate runs before the ledger has the stop
     assert 596 < long.left(1000.0) < 597
     assert short.left(7.0) < short.left_to_record() < 1.8
 
