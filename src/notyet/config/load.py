@@ -51,6 +51,7 @@ class Setup(Record, kw_only=True):
     """Everything that is in force for an agent, and what its user should know about it."""
 
     gates: tuple[Gate, ...] = ()
+    gates_others: bool = False  # gates were left out that are for other agents
     starters: tuple[Starter, ...] = ()  # only where an agent is supervised
     limits: Mapping[str, Any] = {}
     limit_files: Mapping[str, str] = {}  # the file that sets each of them
@@ -306,6 +307,7 @@ class Layers:
         notifications = [s.notifications for _, s in layers if s.notifications]
         return Setup(
             gates=gates,
+            gates_others=any(settings.left_out for _, settings in layers),
             starters=_merged_starters(self.starters),
             limits=limits,
             limit_files=limit_files,

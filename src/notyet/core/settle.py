@@ -90,6 +90,7 @@ def settle_and_cut(
         "overridden": 0,  # the ledger knows
         "warnings": warnings,
         "stop": 0,  # as the ledger numbers it
+        "subagents": (),
     }
     return made(Decision, settled), cut
 

@@ -32,6 +32,13 @@ OUTCOMES = (
 # The words by which a user sees that a stop was allowed although its checks fail, or did not run.
 UNPASSED = "NOT PASSED"
 UNCHECKED = "NOT CHECKED"
+LOUD = {
+    "capped": UNPASSED,
+    "stuck": UNPASSED,
+    "handed_back": UNPASSED,
+    "overridden": UNPASSED,
+    "failed_open": UNCHECKED,
+}
 GONE = "was sent back and did not come again (interrupt, API error or host)"  # overridden
 
 
@@ -162,6 +169,7 @@ class Decision(Record, kw_only=True):
     overridden: int = 0  # the stop before, if the agent was sent back and did not come again (B11)
     warnings: tuple[str, ...] = ()
     stop: int = 0  # its number in `notyet log`; 0 if it is not recorded there
+    subagents: tuple[str, ...] = ()  # those that did not pass, of which the user is told now
 
 
 def skipped(cause: str, *warnings: str) -> Decision:

@@ -266,14 +266,31 @@ class Hook:
         if setup.unreadable or setup.warnings:
             return self.allow_and_record("config", *setup.warnings)
         if event.workspace:  # then the project is on that machine
-            return self.allow_reply()
+            return self.allow_reply(self._untold(event, setup))
         if not event.cwd:
             return self.allow_and_record(
                 "unreadable", "the event has no cwd, so no project was found"
             )
         if not light.isdir(event.cwd):
             return self.allow_and_record("unreadable", f"the folder {visible(event.cwd)} is gone")
-        return self.allow_reply()
+        return self.allow_reply(self._untold(event, setup))
+
+    def _untold(self, event: StopEvent, setup: Setup) -> str:
+        """Return which subagents did not pass, for a main agent without gates of its own (N3)."""
+        is_gated = setup.gates or setup.gates_others or setup.observers
+        if not is_gated or event.scope != "agent" or self.sees_all or self.is_probe():
+            return ""
+        from notyet.ledger.ledger import Ledger
+
+        ledger = Ledger(repair=False)  # stops with gates repair it
+        try:
+            lines = ledger.take_untold(event, _RECORDING)
+        except LedgerError as error:
+            self.warnings.append(f"{error} (which subagents did not pass is unknown)")
+            lines = ()
+        finally:
+            ledger.close()
+        return " | ".join(f"notyet: {line}" for line in lines)
 
     def _reply(self, event: StopEvent, decision: Decision, setup: Setup) -> Reply:
         from notyet.core.message import note

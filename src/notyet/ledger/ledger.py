@@ -78,6 +78,16 @@ ANSWER_AGAIN = (
     "UPDATE stops SET repeated = repeated + 1"
     f" WHERE id = ? AND digest = ? AND ended_at > ? AND repeated < ? AND outcome IN {REPEATED}"
 )
+# The subagents of a session that have stopped since its user was told of them.
+_UNTOLD = (
+    "SELECT id, last_stop FROM agents"
+    " WHERE host = ? AND session_id = ? AND agent_id <> '' AND told < last_stop"
+)
+_UNTOLD_BESIDE = (
+    "SELECT sub.id, sub.last_stop FROM agents AS main JOIN agents AS sub ON sub.host = main.host"
+    " AND sub.session_id = main.session_id AND sub.agent_id <> '' AND sub.told < sub.last_stop"
+    " WHERE main.id = ? AND main.agent_id = ''"
+)
 OVERRIDE = (
     "UPDATE stops SET outcome = 'overridden' WHERE id = ? AND outcome = 'blocked'"
     " AND NOT EXISTS (SELECT 1 FROM stops AS later WHERE later.agent = ? AND later.id > ?)"
@@ -219,7 +229,12 @@ class Ledger:
             from notyet.ledger.passes import remember
 
             remember(db, final.reports, begun.stop)
-        return final
+        untold = db.execute(_UNTOLD_BESIDE, (agent,)).fetchall()
+        if not untold:
+            return final
+        from notyet.ledger.untold import tell
+
+        return variant(final, {"subagents": tell(db, untold)})
 
     def give_up(self, begun: Begun, patience: float | None = None) -> None:
         """End a stop that is still `asking` without an answer; count nothing."""
@@ -240,6 +255,19 @@ class Ledger:
 
         self.newest = self.connection.write(enter, patience)
         return self.newest
+
+    def take_untold(self, event: StopEvent, patience: float | None = None) -> tuple[str, ...]:
+        """Return what subagents did not pass, each once, for a main stop that no gate checks."""
+        session = _key(event)[:2]
+
+        def take(db: sqlite3.Connection) -> tuple[str, ...]:
+            from notyet.ledger.untold import tell
+
+            return tell(db, db.execute(_UNTOLD, session).fetchall())
+
+        if not self.connection.read(lambda db: db.execute(_UNTOLD, session).fetchone(), patience):
+            return ()  # without waiting for writers
+        return self.connection.write(take, patience)
 
     def act(self, what: str, place: str, detail: str) -> None:
         """Record what a person did: trust, revoke, off, on."""

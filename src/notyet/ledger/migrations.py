@@ -39,7 +39,13 @@ def _to_2(db: Connection) -> None:
         db.execute(statement)
 
 
-STEPS: tuple[Callable[[Connection], None], ...] = (_to_2,)
+def _to_3(db: Connection) -> None:
+    """Add to subagents the last stop that the user was told of, at a stop of the main agent."""
+    db.execute("ALTER TABLE agents ADD COLUMN told INTEGER NOT NULL DEFAULT 0")
+    db.execute("UPDATE agents SET told = last_stop")
+
+
+STEPS: tuple[Callable[[Connection], None], ...] = (_to_2, _to_3)
 
 
 def prepare(db: Connection, path: str, version: int, journal: Literal["WAL", "DELETE"]) -> None:
