@@ -69,7 +69,7 @@ def test_a_file_is_written_where_no_tool_is_installed_and_what_to_install_is_sai
     said = capsys.readouterr().out
     assert "cannot run yet: tests (npm is not installed; install npm, then run: npm ci)" in said
     assert "trusted: 2 gates of this file in force now" in said
-    assert "next: install what is missing (npm ci; make is not installed), then run: " in said
+    assert "next: install npm, then run: npm ci; install make; then: notyet check" in said
 
 
 def test_without_a_trial_the_file_is_written_and_nothing_is_run(shop, capsys):

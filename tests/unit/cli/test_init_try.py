@@ -97,6 +97,7 @@ def test_a_folder_that_no_gate_can_name_is_said_and_the_others_are_tried_as_them
         ("Error: Cannot find module 'jest'\n  code: 'MODULE_NOT_FOUND'\n", "find module 'jest'"),
         ("sh: 1: eslint: not found\n", "eslint: not found"),
         ("conftest.py:3: trustme is not installed\n1 error\n", "trustme is not installed"),
+        ("E  fixture 'httpbin' not found\n1 error\n", "fixture 'httpbin' not found"),
         ("bundler: command not found: rubocop\n", "command not found: rubocop"),
         ("Unchecked dependencies for environment test:\n* plug\n", "Unchecked dependencies"),
     ],

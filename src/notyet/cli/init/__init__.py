@@ -214,9 +214,8 @@ class _Init:
             results.append(trial)
             result = self._paint(f"{trial.result:<8}", _COLOURS.get(trial.result, "yellow"))
             why = f"  {self._paint(visible(trial.why), 'dim')}" if trial.why else ""
-            print(
-                f"{trial.proposal.name:<{width}}  {result}  {trial.seconds:6.1f} s{why}", flush=True
-            )
+            took = f"  {trial.seconds:6.1f} s" if trial.seconds else ""
+            print(f"{trial.proposal.name:<{width}}  {result}{took}{why}", flush=True)
         print()
         return results
 
@@ -229,18 +228,15 @@ class _Init:
         )
         if is_trusted and not self._args.no_install and not self._args.update:
             self._install()
-        installs = dict.fromkeys(
-            trial.proposal.install or trial.why
-            for trial in trials
-            if trial.result == "not installed"
-        )
+        lacking = [trial.why for trial in trials if trial.result == "not installed"]
+        installs = dict.fromkeys(why.rpartition("; ")[2] for why in lacking)
         words = "run the gates now with: notyet check"
         if not has_gates:
             words = f"write your gates into {FILE_NAME}, then run: notyet trust"
         elif not is_trusted:
             words = "review the file, then put it into force with: notyet trust"
         elif installs:
-            words = f"install what is missing ({'; '.join(installs)}), then run: notyet check"
+            words = f"{'; '.join(installs)}; then: notyet check"
         elif any(trial.result == "failed" for trial in trials):
             words = "fix the failing checks, delete the `observe` lines, run: notyet trust"
         print(f"{self._paint('next:', 'bold')} {visible(words)}")

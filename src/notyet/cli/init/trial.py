@@ -50,7 +50,8 @@ _IDLE = re.compile(
 # What tools and runtimes print if a dependency is missing.
 _MISSING = re.compile(
     r"^.*(?:\bNo module named |\b(?:ERR_)?MODULE_NOT_FOUND\b|\bCannot find (?:module|package) "
-    r"|\b[Cc]ommand not found\b|: not found$|\b[\w.@/-]+ is not installed\b"
+    r"|\b[Cc]ommand not found\b|: not found$|\bfixture '\w+' (?:not found|detected)\b"
+    r"|\b[\w.@/-]+ is not installed\b"
     r"|\bCould not find .* in (?:any of the sources|locally installed gems)"
     r"|\bUnchecked dependencies for environment\b|\bvendor/autoload\.php\b"
     r"|\bcould not determine executable to run\b|\bnode_modules (?:is )?missing\b).*$",
@@ -115,12 +116,12 @@ def missing_before(folder: str, proposal: Proposal) -> str:
     place = os.path.join(folder, proposal.dir, program) if "/" in program else program
     if program and not shutil.which(place):
         return _with_install(f"{program} is not installed", proposal, program)
-    return "" if proposal.is_installed else _with_install("dependencies are missing", proposal)
+    return "" if proposal.is_installed else _with_install("it is not set up yet", proposal)
 
 
 def _with_install(what: str, proposal: Proposal, program: str = "") -> str:
     if not proposal.install:
-        return what
+        return f"{what}; install {program or 'what it needs'}"
     first = f"install {program}, then run" if proposal.install.split()[0] == program else "run"
     return f"{what}; {first}: {proposal.install}"
 
