@@ -101,6 +101,16 @@ class Task(Record, kw_only=True):
             self.__dict__["workspace"] = remote_from(self.workspace).url
 
 
+class Figures(Record, kw_only=True):
+    """What one run cost."""
+
+    usage: Usage = Usage()
+    tools: tuple[str, ...] = ()
+    tool_calls: int = 0
+    turns: int = 0
+    duration_ms: float = 0.0
+
+
 class Result(Record, kw_only=True):
     """How a task ended; frozen when it did, so that later traffic cannot change it."""
 
@@ -118,12 +128,13 @@ class Result(Record, kw_only=True):
     rejected: str = ""  # an earlier answer, where none came after it; a gate may have rejected it
     unsent: tuple[str, ...] = ()  # messages of the user that came too late
     steers: int = 0  # how often a gate sent it back
-    usage: Usage = Usage()  # of the last run, like all figures
+    usage: Usage = Usage()  # of all its runs, like all figures
     tools: tuple[str, ...] = ()
     tool_calls: int = 0
     turns: int = 0
     model: str | None = None
     duration_ms: float = 0.0
+    last_run: Figures = Figures()
     warnings: tuple[str, ...] = ()
 
 
@@ -197,9 +208,11 @@ def conclude(
     rejected: str = "",
     unsent: tuple[str, ...] = (),
     error: str | None = None,
+    earlier: tuple[Turn, ...] = (),
 ) -> Result:
-    """Return what a task came to, when its last run ends this way."""
+    """Return what a task came to, when its last run ends this way, after `earlier` ones."""
     turn = run.turn or Turn(text="", turns=0)
+    total = _sum((*earlier, turn))
     text = bounded(turn.text, MOST_TEXT)
     return Result(
         task_id=task.id,
@@ -217,13 +230,28 @@ def conclude(
         rejected="" if text.strip() else bounded(rejected, MOST_TEXT),
         unsent=unsent,
         steers=steers,
-        usage=turn.usage,
-        tools=turn.tools,
-        tool_calls=turn.tool_calls,
-        turns=turn.turns,
+        usage=total.usage,
+        tools=total.tools,
+        tool_calls=total.tool_calls,
+        turns=total.turns,
         model=turn.model,
-        duration_ms=turn.duration_ms,
+        duration_ms=total.duration_ms,
+        last_run=_sum((turn,)),
         warnings=decision.warnings if decision is not None else (),
+    )
+
+
+def _sum(turns: tuple[Turn, ...]) -> Figures:
+    spent = {
+        name: sum(getattr(turn.usage, name) for turn in turns)
+        for name in Usage._fields  # our own record
+    }
+    return Figures(
+        usage=Usage(**spent),
+        tools=tuple(dict.fromkeys(tool for turn in turns for tool in turn.tools)),
+        tool_calls=sum(turn.tool_calls for turn in turns),
+        turns=sum(turn.turns for turn in turns),
+        duration_ms=sum(turn.duration_ms for turn in turns),
     )
 
 

@@ -30,6 +30,15 @@ class Result(View, kw_only=True):
     stop_reason: str | None
 
 
+class LastRun(View, kw_only=True):
+    """What the last run cost; the figures beside it are those of all runs."""
+
+    usage: UsageView
+    turns_count: int
+    tool_calls_count: int
+    duration: float  # milliseconds
+
+
 class Stop(View, kw_only=True):
     """What a `stop` observer gets."""
 
@@ -40,6 +49,7 @@ class Stop(View, kw_only=True):
     tool_calls_count: int
     duration: float  # milliseconds
     model: str
+    last_run: LastRun | None  # of a supervised task
 
 
 class SubagentStop(View, kw_only=True):
@@ -53,6 +63,7 @@ class SubagentStop(View, kw_only=True):
     total_tool_calls: int
     total_duration: float  # milliseconds
     model: str
+    last_run: LastRun | None  # of a supervised task
 
 
 class Context(View, kw_only=True):
@@ -72,11 +83,12 @@ def write_stop(event: StopEvent, decision: Decision) -> tuple[Stop, Context]:
     stop = Stop(
         session_id=event.session_id,
         result=_result(event, decision),
-        usage=_usage(counted),
+        usage=_usage(counted.usage),
         turns_count=counted.turns or 0,
         tool_calls_count=counted.tool_calls or 0,
         duration=counted.duration_ms or 0.0,
         model=event.model or "",
+        last_run=_last_run(counted),
     )
     return stop, _context(event, decision)
 
@@ -89,10 +101,11 @@ def write_subagent_stop(event: StopEvent, decision: Decision) -> tuple[SubagentS
         agent_id=event.agent_id or "",
         agent_type=event.agent_type or "",
         result=_result(event, decision),
-        usage=_usage(counted),
+        usage=_usage(counted.usage),
         total_tool_calls=counted.tool_calls or 0,
         total_duration=counted.duration_ms or 0.0,
         model=event.model or "",
+        last_run=_last_run(counted),
     )
     return stop, _context(event, decision)
 
@@ -117,8 +130,24 @@ def _stop_reason(decision: Decision) -> str | None:
     return decision.why if decision.outcome == "halted" else None
 
 
-def _usage(event: StopEvent) -> UsageView:
-    usage = event.usage or Usage()
+def _last_run(event: StopEvent) -> LastRun | None:
+    last = event.raw.get("last_run") if event.raw is not None else None
+    if last is None:
+        return None
+    from notyet.core.task import Figures
+
+    if not isinstance(last, Figures):  # a host's own payload
+        return None
+    return LastRun(
+        usage=_usage(last.usage),
+        turns_count=last.turns,
+        tool_calls_count=last.tool_calls,
+        duration=last.duration_ms,
+    )
+
+
+def _usage(usage: Usage | None) -> UsageView:
+    usage = usage or Usage()
     return UsageView(
         input_tokens=usage.input,
         output_tokens=usage.output,

@@ -247,6 +247,14 @@ class Runs:
 
         return self._connection.write(carry_on)
 
+    def note_cut_off(self, run: Run, turn: Turn, owner: int) -> None:
+        """Store what a turn cost that a steer ended; it is no answer."""
+        sql = (
+            "UPDATE runs SET cut_off = ? WHERE id = ?"
+            " AND EXISTS (SELECT 1 FROM tasks WHERE id = runs.task AND owner = ?)"
+        )
+        self._connection.execute(sql, (json_of_turn(turn), run.id, owner))
+
     def fail(self, key: str, owner: int, error: str, sent: Sent | None = None) -> Result | None:
         """End a run whose steer cannot be sent, as if there were no gates (K4).
 

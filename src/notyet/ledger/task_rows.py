@@ -7,7 +7,16 @@ from typing import Any, TypeVar
 from notyet.core.event import Usage
 from notyet.core.record import Record, as_dict
 from notyet.core.session import Turn
-from notyet.core.task import MOST_TEXT, Announcement, Result, Run, Steer, Task, TaskView
+from notyet.core.task import (
+    MOST_TEXT,
+    Announcement,
+    Figures,
+    Result,
+    Run,
+    Steer,
+    Task,
+    TaskView,
+)
 from notyet.core.text import bounded
 from notyet.light import dumps, loads
 
@@ -88,6 +97,7 @@ def result_of(text: str) -> Result:
     known = loads(text)
     for name in ("unsent", "warnings"):
         known[name] = tuple(known.get(name, ()))
+    known["last_run"] = _figures(Figures, known["last_run"]) if "last_run" in known else Figures()
     return _figures(Result, known)
 
 

@@ -18,6 +18,7 @@ from notyet.ledger.task_rows import (
     steer_of,
     storable,
     task_of,
+    turn_of,
 )
 from notyet.light import loads
 
@@ -237,6 +238,7 @@ def freeze(
         rejected=seen.rejected,
         unsent=unsent,
         error=error,
+        earlier=_earlier_turns(db, seen.run),
     )
     db.execute("UPDATE tasks SET ended_at = ? WHERE id = ?", (now, seen.task.id))
     db.execute(
@@ -253,6 +255,15 @@ def freeze(
         ),
     )
     return result
+
+
+def _earlier_turns(db: sqlite3.Connection, last: Run) -> tuple[Turn, ...]:
+    """Return the turns of the runs before this one, and what a steer cut off."""
+    rows = db.execute(
+        "SELECT coalesce(turn, cut_off) FROM runs WHERE task = ? AND id != ? ORDER BY generation",
+        (last.task, last.id),
+    ).fetchall()
+    return tuple(turn for (text,) in rows if (turn := turn_of(text)) is not None)
 
 
 def clear_machine_messages(db: sqlite3.Connection, task: str) -> None:

@@ -63,10 +63,18 @@ def stop_event(
 
 
 def ended_event(seen: Seen, result: Result, transcript: str | None) -> StopEvent:
-    """Return the event of a task's end, for observers."""
-    event = stop_event(seen, transcript)
+    """Return the event of a task's end, for observers. Its figures are of all runs (K11)."""
     return replace(
-        event, ending=result.ending, error=result.error, last_message=result.text or None
+        stop_event(seen, transcript),
+        ending=result.ending,
+        error=result.error,
+        last_message=result.text or None,
+        usage=result.usage,
+        turns=result.turns,
+        tool_calls=result.tool_calls,
+        tools_used=result.tools,
+        duration_ms=result.duration_ms,
+        raw={"last_run": result.last_run},
     )
 
 

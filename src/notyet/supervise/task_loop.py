@@ -468,6 +468,7 @@ class TaskLoop:
         turn = returned(sending)
         if turn is not None:
             self._report(run, "turn", turn=turn)
+            await self._insist(self._runs.note_cut_off, run, turn, self._context.owner)
         return has_stopped
 
     def _report(self, run: Run, kind: ProgressKind, **details: object) -> None:

@@ -28,8 +28,19 @@ def concluded(turn=TURN, ending="done", **fields):
     return conclude(TASK, run(turn=turn), ending=ending, **(known | fields))
 
 
+@pytest.mark.rule("K1", "K11")
+def test_a_result_has_the_figures_of_all_runs_and_those_of_the_last_beside_them():
+    before = Turn(text="x", usage=Usage(input=40, total=2), tools=["edit"], duration_ms=1)
+    result = concluded(earlier=(before,))
+    assert (result.usage, result.tools) == (Usage(input=43, total=2), ("edit", "bash"))
+    assert (result.tool_calls, result.turns, result.duration_ms) == (2, 5, 10)
+    last = result.last_run
+    assert (last.usage, last.tools, last.tool_calls) == (Usage(input=3), ("bash",), 2)
+    assert (last.turns, last.duration_ms) == (4, 9)
+
+
 @pytest.mark.rule("K1")
-def test_a_result_has_the_figures_of_the_last_run_and_whose_it_is():
+def test_a_result_says_how_its_task_ended_and_whose_it_is():
     decision = Decision(verdict=Allow(), outcome="passed", warnings=("look",))
     result = concluded(decision=decision, unsent=("wait",))
     assert (result.task_id, result.run_id, result.generation) == ("t1", "t1.2", 2)

@@ -27,6 +27,7 @@ STOP = {
     "toolCallsCount": int,
     "duration": float,
     "model": str,
+    "lastRun": object,
 }
 SUBAGENT_STOP = {
     "parentSessionId": str,
@@ -37,6 +38,7 @@ SUBAGENT_STOP = {
     "totalToolCalls": int,
     "totalDuration": float,
     "model": str,
+    "lastRun": object,
 }
 
 
@@ -97,6 +99,66 @@ def test_both_payloads_have_the_fields_of_the_design_and_no_others(tmp_path):
         assert all(isinstance(told[name], kind) for name, kind in fields.items())
     assert (sub.usage.inputTokens, sub.usage.outputTokens) == (7, 5)
     assert (stop.duration, sub.totalDuration, stop.model) == (1500.0, 1500.0, "acme/large")
+
+
+@pytest.mark.rule("K11", "K3")
+def test_figures_are_the_tasks_totals_and_those_of_the_last_run_stand_beside_them(tmp_path):
+    first = Turn(
+        text="one",
+        usage=Usage(input=1000, total=1000),
+        tools=("bash",),
+        tool_calls=3,
+        duration_ms=5.0,
+    )
+    last = Turn(
+        text="two",
+        usage=Usage(input=5, total=5),
+        tools=("edit", "bash"),
+        tool_calls=2,
+        duration_ms=2.0,
+    )
+    stopping = []
+    with Told(tmp_path) as world:
+        world.engine.on("subagent_stopping", lambda event, _: stopping.append(event.usage.input))
+        world.block(1)
+        result = world.spawned(Agent(first, last))
+    ((_, told),) = world.told
+    assert (told.usage.inputTokens, told.totalToolCalls, told.totalDuration) == (1005, 5, 7.0)
+    assert told.lastRun.to_dict() == {
+        "usage": told.lastRun.usage.to_dict(),
+        "turnsCount": 1,
+        "toolCallsCount": 2,
+        "duration": 2.0,
+    }
+    assert told.lastRun.usage.inputTokens == 5
+    assert (result.usage, result.turns) == (Usage(input=1005, total=1005), 2)
+    assert (result.tools, result.tool_calls, result.duration_ms) == (("bash", "edit"), 5, 7.0)
+    assert (result.last_run.usage, result.last_run.tools) == (last.usage, last.tools)
+    assert stopping == [1000, 5]  # a gate sees its own run
+
+
+@pytest.mark.rule("K11")
+def test_a_turn_that_a_steer_cut_off_counts_with_what_it_cost(tmp_path):
+    with Told(tmp_path) as world:
+        agent = Agent(Agent.WAIT, Turn(text="done", usage=Usage(input=5)))
+        handle = world.spawn(agent)
+        world.at_work(agent)
+        cut = Turn(text="half", stop_reason="cancelled", usage=Usage(input=70))
+        agent.abort = aborted(agent, cut)
+        world.do(world.supervisor.steer(handle, "another way"))
+        result = world.result(handle)
+    assert (result.text, result.usage, result.rejected) == ("done", Usage(input=75), "")
+    assert result.last_run.usage == Usage(input=5)
+
+
+def aborted(agent, turn):
+    """Return an `abort` that ends the turn of an agent with what it cost so far."""
+
+    async def abort():
+        if not agent._turn.done():
+            agent.come_back(turn)
+
+    return abort
 
 
 @pytest.mark.rule("K11")

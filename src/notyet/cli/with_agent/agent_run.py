@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from notyet.core.gate import Gate
     from notyet.core.session import Session, Turn
-    from notyet.core.task import Result
+    from notyet.core.task import Figures, Result
     from notyet.engine.engine import Engine
     from notyet.supervise import Handle, Progress
 
@@ -84,14 +84,14 @@ def load_gates(cwd: str, agent: str, workspace: str, max_blocks: int | None) -> 
     return InForce(setup=setup, cause="untrusted" if is_untrusted else "no-gate")
 
 
-class Figures:
+class Totals:
     """The figures of all runs of the agent together."""
 
     def __init__(self) -> None:
         self.totals: dict[str, Any] = dict.fromkeys(_FIGURES, 0) | {"usage": as_dict(Usage())}
         self._counted: set[int] = set()
 
-    def add(self, run: int, spent: Turn | Result) -> None:
+    def add(self, run: int, spent: Turn | Figures) -> None:
         """Add the figures of a run, once."""
         if run in self._counted:
             return
@@ -121,7 +121,7 @@ class With:
         self._presses: Presses | None = None
         self._count = 0  # of presses
         self._asides: set[asyncio.Task[Any]] = set()
-        self._figures = Figures()
+        self._figures = Totals()
         self._has_begun = False
         self._interrupted_text = ""  # what the agent had said when it was interrupted
 
@@ -142,7 +142,7 @@ class With:
 
     def summary(self, result: Result, code: int) -> dict[str, Any]:
         """Return what `--json` prints; figures are of all runs together."""
-        self._figures.add(result.generation, result)
+        self._figures.add(result.generation, result.last_run)
         known = as_dict(result) | self._figures.totals
         if result.stop_reason == "no-gate" or not known["stop_reason"]:
             done = self._gates.cause if result.stop_reason else None

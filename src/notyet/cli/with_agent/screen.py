@@ -173,5 +173,5 @@ def _ending(result: Result, decision: Decision | None) -> tuple[str, str]:
 def _figures(result: Result) -> str:
     parts = [f"{result.generation} run{'s' if result.generation > 1 else ''}"]
     if result.usage.total:
-        parts.append(f"{result.usage.total} tokens in the last")
+        parts.append(f"{result.usage.total} tokens")
     return ", ".join(parts)
