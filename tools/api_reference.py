@@ -28,7 +28,7 @@ GROUPS = {
     "Supervising": ("Supervisor", "SupervisorSettings", "Handle", "Progress"),
     "Tasks": ("Task", "Result", "Announcement", "TaskView"),
     "Agents": ("Session", "Turn", "News"),
-    "Helpers": ("replace",),
+    "Helpers": ("last_message", "replace"),
     "Errors": (
         "NotyetError",
         "LedgerError",
@@ -58,9 +58,11 @@ def _entry(name: str) -> str:
     if inspect.isclass(thing) and issubclass(thing, Record):
         lines += ["| field | type | default |", "|---|---|---|", *_fields(thing), ""]
     elif inspect.isclass(thing) and not issubclass(thing, Exception):
-        for method, function in vars(thing).items():
+        for method, found in vars(thing).items():
+            is_of_class = isinstance(found, classmethod)
+            function = found.__func__ if is_of_class else found
             if inspect.isfunction(function) and (method == "__init__" or method[0] != "_"):
-                what = name if method == "__init__" else method
+                what = name if method == "__init__" else f"{name}." * is_of_class + method
                 doc = "" if method == "__init__" else f"  \n{inspect.getdoc(function)}"
                 lines.append(f"- `{_signature(what, function)}`{doc}")
         lines.append("")
@@ -80,7 +82,7 @@ def _fields(record: type[Record]) -> list[str]:
 
 def _signature(name: str, function: object) -> str:
     signature = inspect.signature(function)  # type: ignore[arg-type]  # whatever is public
-    kept = [p for p in signature.parameters.values() if p.name != "self"]
+    kept = [p for p in signature.parameters.values() if p.name not in {"self", "cls"}]
     text = str(signature.replace(parameters=kept)).replace("''", "\0").replace("'", "")
     text = text.replace("\0", "''")  # an empty text is a default; other quotes are around types
     waits = "await " if inspect.iscoroutinefunction(function) else ""

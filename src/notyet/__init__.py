@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         SendError,
         Undeliverable,
     )
+    from notyet.hosts.transcript import last_message
     from notyet.ledger.ledger import Ledger
     from notyet.supervise.live_task import Handle
     from notyet.supervise.settings import Progress, SupervisorSettings
@@ -82,6 +83,7 @@ __all__ = [
     "Turn",
     "Undeliverable",
     "Usage",
+    "last_message",
     "replace",
 ]
 
@@ -107,6 +109,7 @@ _HOMES = {
         "SendError",
         "Undeliverable",
     ),
+    "notyet.hosts.transcript": ("last_message",),
     "notyet.ledger.ledger": ("Ledger",),
     "notyet.supervise.live_task": ("Handle",),
     "notyet.supervise.settings": ("Progress", "SupervisorSettings"),

@@ -19,7 +19,7 @@ from notyet.engine.start_hooks import StartHook, run_start_hooks, start_handler
 from notyet.engine.stop import WAIT_FOR_EQUAL, Stop, check, decide
 from notyet.errors import attempt
 from notyet.hosts import openclaw
-from notyet.hosts.plugins import STARTING
+from notyet.hosts.plugins import STARTING, snake
 from notyet.ledger.memory import MemoryLedger
 from notyet.run.drive import drive_sync
 from notyet.run.functions import accepts, calling_engines, run_in_thread_or_here
@@ -46,6 +46,7 @@ class Engine:
 
     `gates` are `Gate`s or plain functions, which become gates for the main agent. `starters` may
     add words for an agent that starts. Without a `ledger`, send-backs are counted in memory.
+    `limits` may also be a dict, as OpenClaw's configuration has it: `{"maxSteerRestarts": 5}`.
     Warnings go to `warn`, or to the logger "notyet". `unchecked` are sentences about checks that
     could not be loaded; with one, no stop passes.
     """
@@ -56,7 +57,7 @@ class Engine:
         *,
         observers: Iterable[Observer] = (),
         starters: Iterable[Starter] = (),
-        limits: Limits = Limits(),  # noqa: B008  # a record cannot be changed
+        limits: Limits | dict[str, Any] = Limits(),  # noqa: B008  # a record cannot be changed
         ledger: AnyLedger | None = None,
         warn: Callable[[str], None] | None = None,
         unchecked: Iterable[str] = (),
@@ -65,6 +66,8 @@ class Engine:
             ledger = MemoryLedger()
         if not hasattr(ledger, "begin"):
             raise TypeError("ledger is a Ledger, like Ledger('stops.db'), or None")
+        if isinstance(limits, dict):
+            limits = openclaw.limits(limits)
         if not isinstance(limits, Limits):
             raise TypeError("limits are Limits, like Limits(max_blocks=5)")
         self._ledger = ledger
@@ -85,6 +88,27 @@ class Engine:
         for starter in starters:
             self._add_starter(starter)
 
+    @classmethod
+    def from_project(
+        cls,
+        cwd: str = ".",
+        *,
+        agent: str = "",
+        workspace: str = "",
+        ledger: AnyLedger | None = None,
+        warn: Callable[[str], None] | None = None,
+    ) -> Engine:
+        """Return an engine with what the trusted files of a project say, as they are now.
+
+        These are the gates, start hooks, observers and limits that agents of `notyet with` meet
+        there, also those written for other hosts. `agent` is the program that your sessions run,
+        like `claude`: the hooks of its own files are left to it. `workspace` is where the files
+        are, if on another machine. Raises Refused if that cannot be read.
+        """
+        from notyet.engine.from_project import project_engine  # which imports this module
+
+        return project_engine(cwd, agent, workspace, ledger, warn)
+
     @property
     def limits(self) -> Limits:
         """How often this engine's gates may send an agent back."""
@@ -95,25 +119,30 @@ class Engine:
         """Where warnings go; it never raises."""
         return self._warn
 
-    def on(self, name: str, handler: Callable[..., Any], priority: int = 0) -> None:
+    def on(
+        self, name: str, handler: Callable[..., Any], priority: int | dict[str, int] = 0
+    ) -> None:
         """Register a handler `(event, ctx)`, plain or async.
 
         "subagent_stopping" and "stopping" decide, one after another, higher priority first.
         "stop", "subagent_stop" and "subagent_ended" are notified, in order of registration, and so
         is "decision", with `(event, decision)`, also when an agent is sent back. "session_start"
         and "subagent_start" may return words for the agent, or a dict with `additional_context`.
+        Names may be in camel case, and the priority in a dict: `{"priority": 100}`.
         """
+        given, name = name, snake(name)
+        order = priority.get("priority", 0) if isinstance(priority, dict) else priority
         if name in STARTING:
             self._add_starter(start_handler(name, handler, len(self._starters)))
             return
         if name in openclaw.DECIDING:
-            self._add_gate(openclaw.gate(name, handler, priority, step=len(self._gates)))
+            self._add_gate(openclaw.gate(name, handler, order, step=len(self._gates)))
             return
         try:
             observer = Observer(name, handler)
         except ValueError:
             known = ", ".join((*openclaw.DECIDING, *OBSERVED, *STARTING))
-            raise ValueError(f"unknown event {name!r}; choose one of {known}") from None
+            raise ValueError(f"unknown event {given!r}; choose one of {known}") from None
         self._add_observer(observer)
 
     async def decide(

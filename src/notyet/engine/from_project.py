@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import os
+
+from notyet.config.load import Setup, load
+from notyet.config.off import switched_off
 from notyet.core.gate import Function, Starter
 from notyet.core.limits import Limits
 from notyet.core.message import briefing_for
 from notyet.core.record import replace
+from notyet.core.remote import is_remote
 from notyet.engine.desktop import notify_desktop
 from notyet.engine.engine import Engine
 from notyet.engine.observers import observer_of
+from notyet.errors import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from notyet.config.load import Setup
     from notyet.core.event import StopEvent
     from notyet.core.verdict import Decision
     from notyet.ledger import AnyLedger
 
+_OWN_PROGRAM = "embedded"  # an agent without files of its own
 _NOTIFIED = 2.0  # seconds for the notifications of one stop
 
 
@@ -58,6 +64,28 @@ def supervising_engine(
                 engine.warn(failed)
 
         engine.on("decision", notify)
+    return engine
+
+
+def project_engine(
+    cwd: str,
+    agent: str,
+    workspace: str,
+    ledger: AnyLedger | None,
+    warn: Callable[[str], None] | None,
+) -> Engine:
+    """Return the engine of `Engine.from_project`."""
+    cwd = os.path.abspath(cwd)
+    off = switched_off(cwd, os.environ)
+    setup = Setup()
+    if not off:
+        program = agent or _OWN_PROGRAM
+        setup = load(cwd, "notyet", os.environ, agent=program, workspace=workspace)
+    if setup.workspace_problem and is_remote(workspace):
+        raise Refused(f"{workspace} cannot be read: {setup.workspace_problem}")
+    engine = supervising_engine(setup, os.environ, ledger, warn)
+    for warning in (*([off] if off else ()), *setup.warnings, *setup.distrust):
+        engine.warn(warning)
     return engine
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from notyet.core.event import child_key
 from notyet.core.gate import GATED_ENDINGS, Function, Gate, Match, name_of
-from notyet.core.record import made
+from notyet.core.limits import Limits
 from notyet.core.text import bounded
 from notyet.core.verdict import Allow, Block, Problem
 from notyet.hosts.notyet.hooks import VERDICTS
-from notyet.hosts.plugins import DIALECT, View, snake
+from notyet.hosts.plugins import DIALECT, View, snake, view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from notyet.core.event import Scope, StopEvent, Usage
@@ -103,6 +103,20 @@ def gate(name: str, handler: Callable[..., Any], priority: int, step: int) -> Ga
     )
 
 
+def limits(given: Mapping[str, Any]) -> Limits:
+    """Return limits of a dict: OpenClaw's configuration, a part of it, or fields of `Limits`.
+
+    Names may be in camel case. Raises TypeError and ValueError.
+    """
+    for key in ("agents", "defaults", "subagents"):
+        inner = given.get(key)
+        given = inner if isinstance(inner, dict) else given
+    names = {snake(str(key)): value for key, value in given.items()}
+    if "max_steer_restarts" in names:
+        names["max_blocks"] = names.pop("max_steer_restarts")
+    return Limits(**names)
+
+
 def write_call(event: StopEvent) -> Callable[[], tuple[SubagentStopping, Context]]:
     """Return a function that makes the arguments of a `subagent_stopping` handler."""
     ctx = _context(event)
@@ -124,7 +138,7 @@ def write_call(event: StopEvent) -> Callable[[], tuple[SubagentStopping, Context
         "max_steers": event.max_blocks,
     }
     own = ctx.__dict__
-    return lambda: (made(SubagentStopping, fields.copy()), made(Context, own.copy()))
+    return lambda: (view(SubagentStopping, fields.copy()), view(Context, own.copy()))
 
 
 def write_ended(event: StopEvent, decision: Decision) -> tuple[SubagentEnded, Context]:

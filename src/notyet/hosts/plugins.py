@@ -12,18 +12,40 @@ from notyet.core.verdict import Allow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Self, TypeVar
 
     from notyet.core.event import Scope, StartEvent
+
+    V = TypeVar("V", bound="View")
 
 # Names of start handlers, and the scope of each.
 STARTING: dict[str, Scope] = {"session_start": "agent", "subagent_start": "subagent"}
 DIALECT = "openclaw"  # of start handlers
 _KEY = "additional_context"
+_camel: dict[str, str] = {}  # the names of fields, by their names in snake case
 
 
-class View(Record, kw_only=True):
-    """A record whose fields can also be read by their camel-case names."""
+class View(Record, dict, kw_only=True):  # type: ignore[misc, type-arg]  # hashed as a record
+    """A record whose fields can also be read by their camel-case names.
+
+    As a dict it has the fields that have a value, so that `json.dumps(event)` works as
+    `JSON.stringify(event)` does.
+    """
+
+    def _validate(self) -> None:
+        self.update(_by_camel_case(self.__dict__))
+
+    def __setitem__(self, key: str, value: object) -> None:
+        raise TypeError(f"{type(self).__name__} is read-only")
+
+    def __delitem__(self, key: str) -> None:
+        raise TypeError(f"{type(self).__name__} is read-only")
+
+    def __copy__(self) -> Self:
+        return view(type(self), self.__dict__.copy())
+
+    def __replace__(self, /, **changes: Any) -> Self:
+        return type(self)(**{**self.__dict__, **changes})
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -36,10 +58,25 @@ class View(Record, kw_only=True):
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that have a value, by camel-case names, for `json.dumps`."""
         return {
-            camel(name): value.to_dict() if isinstance(value, View) else value
-            for name in self._fields
-            if (value := self.__dict__[name]) is not None
+            name: value.to_dict() if isinstance(value, View) else value
+            for name, value in self.items()
         }
+
+
+def view(kind: type[V], values: dict[str, Any]) -> V:
+    """Return a view of these values, unchecked; they are all of its fields."""
+    made: V = dict.__new__(kind)
+    object.__setattr__(made, "__dict__", values)
+    made.update(_by_camel_case(values))
+    return made
+
+
+def _by_camel_case(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        _camel.get(name) or camel(name): value
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 def snake(name: str) -> str:
@@ -50,7 +87,8 @@ def snake(name: str) -> str:
 def camel(name: str) -> str:
     """`last_assistant_message` -> `lastAssistantMessage`."""
     first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+    _camel[name] = first + "".join(word.capitalize() for word in rest)
+    return _camel[name]
 
 
 class Start(View, kw_only=True):

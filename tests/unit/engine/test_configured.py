@@ -7,11 +7,12 @@ import pytest
 
 from config_places import hooks, write
 from hook_runs import gate, new_project
-from notyet import Ledger
+from notyet import Engine, Ledger
 from notyet.config.load import Setup, load
 from notyet.core.event import StartEvent
 from notyet.core.record import replace
 from notyet.engine.from_project import configured_engine, supervising_engine
+from notyet.errors import Refused
 from support import recorded, stop
 
 WATCHED = gate("exit 1") + "\n[observers.log]\nrun = 'echo $NOTYET_OUTCOME >> told'\n"
@@ -85,3 +86,42 @@ def test_no_stop_passes_if_something_trusted_could_not_be_loaded(tmp_path):
     assert without_gates.check_sync(stop()).warnings == (lost,)
     assert without_gates.decide_sync(stop()).why == "config"
     assert recorded(ledger) == [("skipped", "config")]
+
+
+@pytest.mark.rule("J8", "K14")
+def test_an_engine_of_a_project_has_what_its_trusted_files_say_for_all_hosts(tmp_path):
+    limits = "[limits]\nmax_blocks = 1\n"
+    project = new_project(tmp_path / "p", WATCHED + limits)
+    write(project, ".codex/hooks.json", hooks("touch hooked"))
+    said = []
+    engine = Engine.from_project(str(project), warn=said.append)
+    assert said == []
+    outcomes = [engine.check_sync(stop(cwd=str(project))).outcome for _ in range(2)]
+    assert outcomes == ["blocked", "capped"]
+    assert (project / "told").read_text().split() == outcomes
+    assert (project / "hooked").exists()
+    assert engine.limits.max_blocks == 1
+    (project / "hooked").unlink()
+    Engine.from_project(str(project), agent="codex").check_sync(stop(cwd=str(project)))
+    assert not (project / "hooked").exists()  # codex runs it itself
+
+
+def test_an_engine_of_a_project_says_what_is_not_in_force(tmp_path, monkeypatch):
+    project = new_project(tmp_path / "p", gate("exit 1"), trusted=False)
+    monkeypatch.chdir(project)
+    said = []
+    engine = Engine.from_project(warn=said.append)
+    assert not engine.asks(stop())
+    assert [f"{project}/notyet.toml is not trusted" in line for line in said] == [True]
+    monkeypatch.setenv("NOTYET_DISABLE", "1")
+    said.clear()
+    assert not Engine.from_project(warn=said.append).asks(stop())
+    assert said == ["off because NOTYET_DISABLE is set"]
+
+
+@pytest.mark.rule("M1")
+def test_an_engine_of_a_workspace_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
+    lost = Setup(workspace_problem="no route to host")
+    monkeypatch.setattr("notyet.engine.from_project.load", lambda *_, **__: lost)
+    with pytest.raises(Refused, match="ssh://box/srv cannot be read: no route to host"):
+        Engine.from_project(str(tmp_path), workspace="ssh://box/srv")

@@ -7,10 +7,8 @@ import shutil
 import pytest
 
 from config_places import hooks, write
-from notyet import Ledger
-from notyet.config.load import load
+from notyet import Engine, Ledger
 from notyet.core.session import Turn
-from notyet.engine.from_project import supervising_engine
 from supervised import Agent, World
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
@@ -40,9 +38,8 @@ class Project:
         self.warnings = []
 
     def world(self, **settings):
-        setup = load(str(self.folder), "notyet", os.environ, agent="scripted")
-        ledger = Ledger(self.state / "ledger.db")
-        engine = supervising_engine(setup, os.environ, ledger, self.warnings.append)
+        ledger, warn = Ledger(self.state / "ledger.db"), self.warnings.append
+        engine = Engine.from_project(str(self.folder), ledger=ledger, warn=warn)
         return Here(self, engine, **settings)
 
     def lines(self, name="log"):
