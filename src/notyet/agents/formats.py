@@ -118,6 +118,8 @@ def read_codex(entry: Entry, builder: TurnBuilder) -> None:
     elif kind == "turn.failed":
         builder.fail(_said(entry.get("error")))
         builder.finish()
+    elif kind == "error":  # it tries again, without end where the network is gone
+        builder.report(_said(entry))
 
 
 def _codex_item(kind: str, item: Entry, builder: TurnBuilder) -> None:
@@ -152,8 +154,9 @@ def read_gemini(entry: Entry, builder: TurnBuilder) -> None:
         _use(builder, entry.get("tool_name"), entry.get("parameters"))
     elif kind == "tool_result":
         builder.answered(entry.get("output"))
-    elif kind == "error" and entry.get("severity") != "warning":
-        builder.fail(_said(entry))
+    elif kind == "error":
+        is_warning = entry.get("severity") == "warning"
+        (builder.report if is_warning else builder.fail)(_said(entry))
     elif kind == "result":
         stats = _dict(entry.get("stats"))
         cached = whole(stats.get("cached"))

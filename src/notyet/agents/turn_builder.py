@@ -116,6 +116,10 @@ class TurnBuilder:
         """Note the tokens that the agent summed up itself."""
         self.figures = _numbers(figures, names)
 
+    def report(self, error: object) -> None:
+        """Note an error that does not end the turn."""
+        self._notify(News(kind="error", text=clean(in_a_line(error))))
+
     def fail(self, error: object) -> None:
         """Note that the turn failed."""
         self.stop_reason = "error"

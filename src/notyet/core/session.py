@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         "ref",  # what `ref` returns has changed
         "text",  # the agent's words
         "tool",  # it called a tool
+        "error",  # the agent reports an error that does not end its turn: it tries again
         "ended",  # a turn ended, seen on another way than by `send`
     ]
 else:

@@ -56,6 +56,7 @@ class LiveTask:
         self.accepted = asyncio.Event()  # the agent has the prompt in flight
         self.key = ""  # of the prompt in flight
         self.sending: asyncio.Task[Turn] | None = None
+        self.trouble = ""  # the last error that the agent reported, if nothing came after it
         self.sent_at = 0.0  # by the loop's clock, which does not jump
         self.turn: Turn | None = None  # the last that came back, recorded or not
         self.turn_of = ""  # its run
@@ -107,6 +108,7 @@ class LiveTask:
         """Send a prompt to the session; the task returns a Turn or raises SendError."""
         self.key = key
         self.accepted.clear()
+        self.trouble = ""
         self.sent_at = asyncio.get_running_loop().time()
 
         def on_session_news(news: News) -> None:

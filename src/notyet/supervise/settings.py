@@ -16,6 +16,7 @@ ProgressKind = Literal[
     "accepted",
     "text",
     "tool",
+    "error",
     "turn",
     "settling",
     "gating",

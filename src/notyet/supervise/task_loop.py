@@ -195,10 +195,9 @@ class TaskLoop:
             self._context.do(self._ended_elsewhere(run.id, news.turn))
         elif news.kind == "accepted":
             self._report(run, "accepted")
-        elif news.kind == "text":
-            self._report(run, "text", text=news.text)
-        elif news.kind == "tool":
-            self._report(run, "tool", text=news.text, tool=news.tool)
+        elif news.kind in {"text", "tool", "error"}:
+            self._live.trouble = news.text if news.kind == "error" else ""
+            self._report(run, news.kind, text=news.text, tool=news.tool)
 
     async def _note_session(self) -> None:
         now = self._live.ref()
@@ -243,6 +242,8 @@ class TaskLoop:
         error = f"no end after {seen.task.timeout:g} s"
         if not await self._live.abort():
             error += ", and it did not stop when aborted"
+        if self._live.trouble:
+            error += f"; its last error: {self._live.trouble}"
         turn = returned(sending) or Turn(text="", turns=0)
         await self._finish(seen, replace(turn, stop_reason="error", error=error), "timeout")
 

@@ -159,6 +159,17 @@ def test_an_item_of_codex_is_one_call_whether_or_not_its_beginning_is_told(tmp_p
     assert (turn.tools, turn.tool_calls) == (("search", "file_change"), 2)
 
 
+def test_the_errors_that_codex_reports_while_it_tries_again_are_news(tmp_path, run):
+    session = a_session(tmp_path, "codex", "error", code=1)
+    heard = []
+    session.on_news = lambda news: heard.append((news.kind, news.text))
+    run(session.send("hello", "k"))
+    errors = [text for kind, text in heard if kind == "error"]
+    assert errors == [
+        "We\u2019re currently experiencing high demand, which may cause temporary errors."
+    ]
+
+
 def test_an_answer_of_gemini_in_pieces_is_one_answer(tmp_path, run):
     pieces = [
         {"type": "message", "role": "assistant", "content": text, "delta": True}

@@ -133,6 +133,32 @@ def test_what_follows_two_dashes_goes_to_the_agents_own_program(run_here, tmp_pa
     assert re.fullmatch(r"NOTYET_SUPERVISED=\d+:s-1\n", mark)  # as it calls itself
 
 
+CODEX = """\
+#!/bin/sh
+cat > prompt
+echo '{"type": "thread.started", "thread_id": "t-1"}'
+echo '{"type": "error", "message": "Reconnecting... waiting for network"}'
+echo '{"type": "error", "message": "Reconnecting... waiting for network"}'
+exec sleep 1000
+"""
+
+
+def test_errors_that_the_agent_reports_while_it_waits_are_shown_and_name_the_cause(
+    run_here, tmp_path
+):
+    folder = project(tmp_path / "p")
+    program = tmp_path / "codex"
+    program.write_text(CODEX)
+    program.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = run_here(folder, "--timeout", "2s", agent="codex", PATH=path)
+    shown, *more = [line for line in done.stderr.splitlines() if "Reconnecting" in line]
+    assert re.search(r"codex +Reconnecting\.\.\. waiting for network$", shown)
+    (ended,) = more  # once, and then as the cause
+    assert "no end after 2 s; its last error: Reconnecting... waiting for network" in ended
+    assert done.returncode == 1
+
+
 def test_all_of_a_long_answer_reaches_a_slow_reader(tmp_path):
     folder = project(
         tmp_path / "p", f'[[turn]]\nsay = "{"x" * 300_000}"\n', '[gates]\ng = "true"\n'

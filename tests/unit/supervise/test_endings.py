@@ -63,6 +63,23 @@ def test_an_error_and_a_timeout_ask_plugin_handlers_with_outcome_and_error(tmp_p
     assert len(agent.got) == 1
 
 
+@pytest.mark.rule("K4")
+@pytest.mark.parametrize("recovers", [False, True])
+def test_an_agent_that_did_not_end_in_time_is_reported_with_its_last_error(world, recovers):
+    async def in_trouble(_prompt):
+        agent.news("error", text="Reconnecting... 1/5")
+        agent.news("error", text="waiting for network")
+        if recovers:
+            agent.news("text", text="I go on.")
+        return Agent.WAIT
+
+    agent = Agent(in_trouble)
+    result = world.spawned(agent, timeout=0.05)
+    cause = "" if recovers else "; its last error: waiting for network"
+    assert result.error == f"no end after 0.05 s{cause}"
+    assert [p.text for p in world.progress if p.kind == "error"][-1] == "waiting for network"
+
+
 @pytest.mark.rule("C2")
 def test_a_plugin_can_redirect_an_agent_that_timed_out_with_a_shorter_task(world):
     world.engine.on(

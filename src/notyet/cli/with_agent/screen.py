@@ -40,10 +40,12 @@ class Screen:
         self._task = ""
         self._sent_back = ""  # the prompt of the last send-back
         self._failure = ""  # the error of the last run
+        self._trouble = ""  # the last error that the agent reported while it worked
         self._decision: Decision | None = None
         self._kinds: dict[str, Callable[[Progress], None]] = {
             "text": self._text,
             "tool": self._tool,
+            "error": self._error,
             "turn": self._turn,
             "gating": self._gating,
             "decided": self._decided,
@@ -108,6 +110,11 @@ class Screen:
         given = one_line(progress.text, max(10, self._lines.room - len(tool) - 2))
         words = f"{tool}: {given}" if given not in {"", "{}"} else tool
         self._event(self._agent, self.paint(words, "dim"))
+
+    def _error(self, progress: Progress) -> None:
+        if progress.text != self._trouble:  # an agent that tries again repeats itself
+            self._trouble = progress.text
+            self._event(self._agent, self.paint(_one_line_error(progress.text), "yellow"))
 
     def _turn(self, progress: Progress) -> None:
         if progress.turn is not None:
