@@ -34,7 +34,7 @@ from notyet.config.shapes import (
 )
 from notyet.core.gate import GATE_TIMEOUT, GATED_ENDINGS
 from notyet.core.limits import Limits
-from notyet.core.verdict import OUTCOMES
+from notyet.core.verdict import GROUPS, OUTCOMES
 from notyet.hosts import all_hosts, conclaude
 from notyet.hosts.conclaude.schema import CONCLAUDE
 from notyet.hosts.files import READABLE
@@ -201,10 +201,12 @@ OBSERVER = Table(
         "interpreter": _INTERPRETER,
         "timeout": Field(Seconds(), default=10, doc="How long it may take."),
         "on": Field(
-            ListOf(item=Choice(OUTCOMES), least=1),
+            ListOf(item=Choice((*OUTCOMES, *GROUPS)), least=1),
             vital=True,
             also=("outcomes",),
-            doc="The outcomes it is run for. Default: all. For an overridden stop it runs at the "
+            doc="The outcomes it is run for. Default: all. `not_passed` stands for capped, stuck, "
+            "handed_back and overridden; `not_checked` for failed_open and for stops that were "
+            "skipped although there was something to check. For an overridden stop it runs at the "
             "next stop, with the event of that one.",
         ),
         "dir": _DIR,

@@ -295,7 +295,7 @@ def announced(result: Result) -> str:
 # The line for the user (N3).
 
 # Causes of a skipped stop that the user should know of; the others are quiet.
-_UNMEANT = frozenset({"config", "ledger", "no-session", "duplicate"})
+_UNMEANT = frozenset({"config", "ledger", "no-session", "duplicate", "untrusted"})
 
 
 def note(decision: Decision) -> str:

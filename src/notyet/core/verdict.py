@@ -42,6 +42,20 @@ LOUD = {
 GONE = "was sent back and did not come again (interrupt, API error or host)"  # overridden
 
 
+# Groups of outcomes, for observers and `notyet log`. A skipped stop was not checked, unless nothing
+# was to be checked.
+GROUPS = ("not_passed", "not_checked")
+NOTHING_TO_CHECK = ("background", "inside", "no-gate", "supervised", "unchanged")  # causes
+_GROUP = {UNPASSED: "not_passed", UNCHECKED: "not_checked", "": ""}
+
+
+def group_of(outcome: str, why: str) -> str:
+    """Return the group of an outcome; empty for one that is in none."""
+    if outcome == "skipped":
+        return "" if why in NOTHING_TO_CHECK else "not_checked"
+    return _GROUP[LOUD.get(outcome, "")]
+
+
 def in_log(stop: int) -> str:
     """Return where the user reads more about a stop; empty if it is not recorded."""
     return f" (notyet log {stop})" if stop else ""

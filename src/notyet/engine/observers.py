@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from notyet.core.event import private_copy
 from notyet.core.gate import Command, check_timeout, name_of, where
+from notyet.core.message import note
 from notyet.core.record import Record, as_dict, variant
-from notyet.core.verdict import GONE, OUTCOMES, Allow, Block, Decision, Halt, Problem
+from notyet.core.text import clean
+from notyet.core.verdict import (
+    GONE,
+    GROUPS,
+    OUTCOMES,
+    Allow,
+    Block,
+    Decision,
+    Halt,
+    Problem,
+    group_of,
+)
 from notyet.engine.gate_runs import gate_command, transcripts_for
 from notyet.hosts import neovate, openclaw
 from notyet.hosts.hook_answers import HookAnswer
@@ -38,7 +50,8 @@ class Observer(Record):
     One for "decision" is notified of every decision, also of those that send an agent back; it
     gets `(event, decision)`, and may be a `Command`, which runs here unless it names a workspace.
     At the next stop it is also notified if the agent was sent back and did not come again; then
-    `decision.overridden` is the number of that stop. `outcomes` narrows down which.
+    `decision.overridden` is the number of that stop. `outcomes` narrows down which, by
+    outcomes or their groups "not_passed" and "not_checked".
     """
 
     on: str
@@ -58,9 +71,10 @@ class Observer(Record):
             raise TypeError(f"an observer is a function, not {type(self.call).__name__}")
         given: Any = self.outcomes  # one text stands for a tuple of one
         self.__dict__["outcomes"] = (given,) if isinstance(given, str) else tuple(given)
-        strange = [name for name in self.outcomes if name not in OUTCOMES]
+        known = (*OUTCOMES, *GROUPS)
+        strange = [name for name in self.outcomes if name not in known]
         if strange:
-            raise ValueError(f"outcomes are some of {', '.join(OUTCOMES)}, not {strange[0]!r}")
+            raise ValueError(f"outcomes are some of {', '.join(known)}, not {strange[0]!r}")
         check_timeout(self.timeout)
 
 
@@ -140,7 +154,8 @@ def notify_all(
 
 def hears(observer: Observer, event: StopEvent, decision: Decision) -> bool:
     """Return True if this observer is notified of a decision."""
-    if event.internal or decision.outcome not in observer.outcomes:
+    kinds = {decision.outcome, group_of(decision.outcome, decision.why)}
+    if event.internal or kinds.isdisjoint(observer.outcomes):
         return False
     if observer.on == EVERY_DECISION:
         return True
@@ -179,7 +194,8 @@ def _written(
     reports = [as_dict(report) | {"status": report.status} for report in decision.reports]
     settled = as_dict(decision) | _kind_of(decision) | {"reports": reports}
     content = {"event": payload, "decision": settled}
-    return content, environ | {"NOTYET_OUTCOME": decision.outcome}
+    said = {"NOTYET_OUTCOME": decision.outcome, "NOTYET_NOTE": clean(note(decision))}
+    return content, environ | said
 
 
 def _kind_of(decision: Decision) -> dict[str, str]:

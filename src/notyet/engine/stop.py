@@ -102,6 +102,7 @@ class Stop:
         progress: Progress | None = None,
         answers: Mapping[str, Report] | None = None,
         unchecked: tuple[str, ...] = (),
+        untrusted: Sequence[str] = (),
     ) -> None:
         """Take also what a caller wants done meanwhile.
 
@@ -110,6 +111,7 @@ class Stop:
         function that records it. `answers` are known reports of gates that do not run.
         `wait_for_equal` is how long to wait for an equal stop that is being decided (B12).
         `unchecked` says what is trusted and could not be loaded: this stop never passes (A8).
+        `untrusted` says which files are not trusted, where no gate is: observers are notified.
         """
         self.event = event
         self.gates = gates
@@ -117,6 +119,7 @@ class Stop:
         self.ledger = ledger
         self.limits = limits
         self.unchecked = unchecked
+        self.untrusted = untrusted
         self.deadline = Deadline(within)
         self.warn = warn
         self.watches = watches
@@ -153,7 +156,7 @@ def check(stop: Stop) -> Steps[Decision]:
     if not stop.gates:
         decision = _without_gates(stop)
         if stop.unchecked:
-            yield from _record_skip(stop, decision)
+            decision = yield from _record_skip(stop, decision)
     elif not stop.event.session_id.strip():
         decision = yield from _record_skip(stop, skipped("no-session", NO_SESSION))
     else:
@@ -171,6 +174,8 @@ def _without_gates(stop: Stop) -> Decision:
     """Return the decision where no gate applies; one may be in what could not be loaded (A8)."""
     if stop.unchecked:
         return skipped("config", *stop.unchecked)
+    if stop.untrusted:
+        return skipped("untrusted", *stop.untrusted)
     return skipped("no-gate", *missing_names(stop.event, stop.declared))
 
 

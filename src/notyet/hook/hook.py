@@ -166,7 +166,7 @@ class Hook:
             return self.allow_reply(would_run(event, setup))
         if setup.gates or setup.observers or setup.notifications:
             decision = self.check(event, setup)
-            if decision is not None and decision.why != "no-gate":
+            if decision is not None and decision.why not in {"no-gate", "untrusted"}:
                 return self._reply(event, decision, setup)
         return self._without_gates(event, setup)
 
@@ -223,6 +223,7 @@ class Hook:
             before_commands=self.before_commands,
             on_wait=self._use_wait,
             unchecked=setup.unchecked,
+            untrusted=() if setup.gates else setup.distrust,
         )
         decision = drive_sync(check(stop))
         self.warnings += [line for line in self.repaired() if line not in self.warnings]

@@ -9,6 +9,7 @@ import os
 
 from notyet.core.event import BackgroundTask, StopEvent, Usage
 from notyet.core.record import Record, replace
+from notyet.core.verdict import GROUPS, NOTHING_TO_CHECK, OUTCOMES, group_of
 from notyet.ledger.ledger import ASKER, is_lost
 from notyet.ledger.stop_rows import (
     ALL,
@@ -112,16 +113,29 @@ def numbers(ledger: Ledger, wanted: StopFilter) -> list[int]:
 
 def find(db: sqlite3.Connection, wanted: StopFilter) -> list[int]:
     """Return the numbers of the stops that match, the newest first."""
-    if ("asking" in wanted.outcomes) == ("skipped" in wanted.outcomes):
+    takes_lost = not {"skipped", "not_checked"}.isdisjoint(wanted.outcomes)
+    if ("asking" in wanted.outcomes) == takes_lost:
         return _find(db, wanted)
     # A stop whose process is gone counts as skipped, though the row may never say so.
     asking = _find(db, replace(wanted, outcomes=("asking",), most=-1))
     lost = _lost_among(db, asking)
     others = tuple(outcome for outcome in wanted.outcomes if outcome != "asking")
     found = _find(db, replace(wanted, outcomes=others)) if others else []
-    found += [number for number in asking if (number in lost) == ("skipped" in others)]
+    found += [number for number in asking if (number in lost) == takes_lost]
     found.sort(reverse=True)
     return found if wanted.most < 0 else found[: wanted.most]
+
+
+def _of_outcomes(wanted: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a condition for stops with some outcomes, or in groups of them; and its values."""
+    outcomes = [name for name in OUTCOMES if group_of(name, "") in wanted and name != "skipped"]
+    outcomes += [name for name in wanted if name not in GROUPS]
+    condition = f"s.outcome IN ({_marks(outcomes)})"
+    if "not_checked" not in wanted or "skipped" in wanted:
+        return condition, *outcomes
+    quiet = f"s.why NOT IN ({_marks(NOTHING_TO_CHECK)})"
+    skipped = f"s.outcome = 'skipped' AND {quiet}"
+    return f"({condition} OR ({skipped}))", *outcomes, *NOTHING_TO_CHECK
 
 
 def _find(db: sqlite3.Connection, wanted: StopFilter) -> list[int]:
@@ -139,7 +153,7 @@ def _find(db: sqlite3.Connection, wanted: StopFilter) -> list[int]:
         add("s.id >= ? AND s.id <= ?", *db.execute(_NUMBERS_BETWEEN, span).fetchone())
         add("s.begun_at >= ? AND s.begun_at <= ?", *span)
     if wanted.outcomes:
-        add(f"s.outcome IN ({_marks(wanted.outcomes)})", *wanted.outcomes)
+        add(*_of_outcomes(wanted.outcomes))
     if wanted.session:
         start = key_text(wanted.session)
         in_event = '"session_id": ' + dumps(start)[:-1]

@@ -108,6 +108,23 @@ def test_a_project_is_where_its_file_is_else_its_repository_else_the_folder(tmp_
     assert project_of(str(deep)) == str(tmp_path / "repo" / "app")
 
 
+@pytest.mark.rule("N3")
+def test_groups_of_outcomes_are_found(capsys, here):
+    for outcome in ("passed", "capped", "overridden", "failed_open"):
+        decided(here, outcome)
+    for cause in ("unchanged", "untrusted"):
+        decided(here, "skipped", why=cause)
+
+    def found(*outcomes):
+        argv = [word for outcome in outcomes for word in ("--outcome", outcome)]
+        return [json.loads(line)["id"] for line in shown(capsys, "--json", *argv)[1].splitlines()]
+
+    assert found("not_passed") == [2, 3]
+    assert found("not_checked") == [4, 6]
+    assert found("not_checked", "skipped") == [4, 5, 6]
+    assert found("not_passed", "not_checked", "passed") == [1, 2, 3, 4, 6]
+
+
 def test_filters_narrow_it_down(capsys, here):
     decided(here, session_id="aaa-1", agent_id="sub-9")
     decided(here, "capped", [Report(gate="t", answer=Block("x"))], session_id="bbb", why="t still")
@@ -267,7 +284,7 @@ def test_a_stop_whose_asker_was_killed_is_lost_wherever_it_is_shown(capsys, here
         argv = [word for outcome in outcomes for word in ("--outcome", outcome)]
         return [json.loads(line)["id"] for line in shown(capsys, "--json", *argv)[1].splitlines()]
 
-    assert found("skipped") == found("skipped", "passed") == [1]
+    assert found("skipped") == found("skipped", "passed") == found("not_checked") == [1]
     assert found("asking") == found("asking", "passed") == [2] == [alive.stop]
     assert found("asking", "skipped") == [1, 2]
     assert found("passed") == []

@@ -5,7 +5,7 @@ import pytest
 from notyet import Allow, Block, Decision, Halt, Problem, Report
 from notyet.core.message import note
 from notyet.core.record import replace
-from notyet.core.verdict import OUTCOMES
+from notyet.core.verdict import OUTCOMES, group_of
 
 FAILED = Report(gate="tests", answer=Block("x"), seconds=12.345, exit="exit 1")
 BROKEN = Report(gate="g", answer=Problem("timeout", "no answer"))
@@ -119,6 +119,22 @@ def test_the_user_reads_that_an_earlier_stop_was_overridden():
     line = note(decided("passed", overridden=7))
     gone = "the agent was sent back and did not come again (interrupt, API error or host)"
     assert line == f"notyet: NOT PASSED: {gone} (notyet log 7)"
+
+
+@pytest.mark.rule("N3")
+def test_a_stop_that_was_skipped_was_not_checked_unless_there_was_nothing_to_check():
+    groups = {outcome: group_of(outcome, "unchanged") for outcome in OUTCOMES}
+    not_passed = {"capped", "stuck", "handed_back", "overridden"}
+    assert {name for name, group in groups.items() if group == "not_passed"} == not_passed
+    assert {name for name, group in groups.items() if group == "not_checked"} == {"failed_open"}
+    for cause in ("untrusted", "off", "ledger", "deadline", "lost"):
+        assert group_of("skipped", cause) == "not_checked"
+
+
+@pytest.mark.rule("N3")
+def test_the_user_reads_which_subagents_did_not_pass():
+    line = note(decided("passed", subagents=("subagent a: NOT PASSED: g failed",)))
+    assert line == "notyet: subagent a: NOT PASSED: g failed"
 
 
 @pytest.mark.rule("N3")

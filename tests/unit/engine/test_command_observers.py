@@ -5,8 +5,11 @@ import json
 import pytest
 
 from hook_runs import ask, new_project, payload, run_hook, run_late_hook, stops
-from notyet import Command, Engine
-from notyet.engine.observers import EVERY_DECISION, Observer
+from notyet import Allow, Block, Command, Engine, Ledger, Limits, Problem
+from notyet.engine.observers import EVERY_DECISION, Observer, Watch
+from notyet.engine.stop import Stop, check
+from notyet.ledger.memory import MemoryLedger
+from notyet.run.drive import drive_sync
 from support import both_ways, gate, stop
 
 SEE = "cat > seen; env > environ"
@@ -34,8 +37,6 @@ def test_an_observer_is_told_the_event_and_the_decision(tmp_path, run):
 
 @both_ways
 def test_an_observer_of_decisions_is_told_of_a_block_too(tmp_path, run):
-    from notyet import Block
-
     engine = Engine([gate("g", Block("no"))], observers=[watching(tmp_path)])
     assert run(engine).outcome == "blocked"
     seen = json.loads((tmp_path / "seen").read_text())
@@ -63,6 +64,40 @@ def test_an_observer_is_told_of_the_outcomes_it_asked_for(tmp_path, run):
     observer = watching(tmp_path, "cat > seen", outcomes=("capped", "stuck"))
     run(Engine([gate("g", None)], observers=[observer]))
     assert not (tmp_path / "seen").exists()
+
+
+@pytest.mark.rule("N3")
+def test_an_observer_hears_of_groups_of_outcomes_with_the_line_for_the_user(tmp_path):
+    script = 'echo "$NOTYET_NOTE" >> seen'
+    groups = ("not_passed", "not_checked")
+    answers = [Block("no"), Block("no"), Problem("crashed", "boom"), Allow()]
+    engine = Engine(
+        [gate("g", lambda *_: answers.pop(0), if_broken="allow")],
+        observers=[watching(tmp_path, script, outcomes=groups)],
+        limits=Limits(max_blocks=1),
+        ledger=Ledger(tmp_path / "ledger.db"),
+        warn=lambda _: None,
+    )
+    for turn in ("t1", "t1", "t2"):
+        engine.check_sync(stop(turn_id=turn, last_message=str(len(answers))))
+    answers.insert(0, Allow())
+    engine.check_sync(stop(turn_id="t3"))
+    capped, *broken = (tmp_path / "seen").read_text().splitlines()
+    assert capped.startswith("notyet: NOT PASSED: g still failing")
+    assert capped.endswith("(notyet log 2)")
+    assert [line.startswith("notyet: NOT CHECKED: g") for line in broken] == [True]
+
+
+@pytest.mark.rule("N3")
+def test_where_nothing_is_trusted_observers_hear_that_it_was_not_checked(tmp_path):
+    heard = []
+    watch = Watch(Observer(EVERY_DECISION, lambda _, decision: heard.append(decision)))
+    only = Stop(
+        stop(), (), MemoryLedger(), warn=heard.append, watches=[watch], untrusted=["p: no trust"]
+    )
+    decision = drive_sync(check(only))
+    assert (decision.outcome, decision.why) == ("skipped", "untrusted")
+    assert heard == ["p: no trust", decision]
 
 
 def test_an_observer_in_a_file_is_told_of_a_block_and_its_failure_is_only_said(tmp_path):

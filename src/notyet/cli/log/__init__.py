@@ -18,7 +18,7 @@ from notyet.cli.times import since_option, until_option
 from notyet.config.find import FILE_NAME, above, root_of
 from notyet.config.load import retention
 from notyet.core.text import bounded, visible
-from notyet.core.verdict import OUTCOMES
+from notyet.core.verdict import GROUPS, OUTCOMES, group_of
 from notyet.errors import LedgerBusy, NotyetError
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.past_stops import (
@@ -43,6 +43,7 @@ EXAMPLES = (
     ("notyet log 41", "everything about one stop, with the output of its gates"),
     ("notyet log -f --all", "every stop everywhere, as it happens"),
     ("notyet log --outcome blocked --since 2d", "stops that were sent back in the last two days"),
+    ("notyet log --outcome not_passed --since yesterday", "what did not pass overnight"),
     ("notyet log --stats --since 30d", "for each gate: runs, results, time"),
     ("notyet log --json -n all", "one JSON object in each line, for programs"),
     ("notyet log --prune", "remove old stops, and shrink the file"),
@@ -77,9 +78,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--outcome",
         action="append",
         default=[],
-        choices=(*OUTCOMES, "asking"),
+        choices=(*OUTCOMES, *GROUPS, "asking"),
         metavar="O",
-        help=f"only with this outcome; may be repeated: {', '.join(OUTCOMES)}, or asking",
+        help=f"only with this outcome; may be repeated: {', '.join((*OUTCOMES, *GROUPS))}, or "
+        "asking",
     )
     parser.add_argument("--host", default="", metavar="H", help="only of this host")
     parser.add_argument(
@@ -290,7 +292,7 @@ class Follow:
             past
             for past in found
             if past.outcome != "asking"
-            and (not outcomes or past.outcome in outcomes)
+            and (not outcomes or {past.outcome, group_of(past.outcome, past.why)} & {*outcomes})
             and (not gate or any(report.gate == gate for report in past.reports))
         ]
         if not found:
