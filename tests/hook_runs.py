@@ -74,6 +74,18 @@ def told(reply):
     )
 
 
+def begin(host, project, **fields):
+    """Let a session begin; return what its user reads, and what its agent reads."""
+    known = {"hook_event_name": "SessionStart", "source": "startup"} | fields
+    reply = ask(payload(host, project, **known), "--host", host)
+    said = json.loads(reply.stdout or "{}")
+    assert (reply.code, reply.stderr) == (0, "")
+    context = said.pop("hookSpecificOutput", {}).get("additionalContext", "")
+    told = said.pop("systemMessage", "")
+    assert said == {}
+    return told, context
+
+
 def clean_environ(**more):
     """Return the least environment that a hook needs not to touch the user's files."""
     names = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PATH")

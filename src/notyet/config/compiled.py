@@ -236,17 +236,21 @@ def remove_record(state: str, path: str) -> bool:
     return True
 
 
-def write_private(path: str, text: str) -> None:
-    """Write a file that only its user may read, whole or not at all. Raises OSError."""
+def write_private(path: str, text: str | bytes, *, is_lasting: bool = True) -> None:
+    """Write a file that only its user may read, whole or not at all. Raises OSError.
+
+    One that need not outlast a power failure is written faster.
+    """
     from notyet.ledger.connection import make_private
 
     beside = f"{path}.{light.getpid()}"
     try:
         make_private(beside)
         with open(beside, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            light.fsync(file.fileno())
+            file.write(text.encode() if isinstance(text, str) else text)
+            if is_lasting:
+                file.flush()
+                light.fsync(file.fileno())
         light.replace(beside, path)
     finally:
         if light.exists(beside):

@@ -76,7 +76,8 @@ def projects_files(
     def is_recorded(path: str) -> bool:
         return has_record(state, path)
 
-    found = [tomls_above(start, is_recorded, LOCAL_SOURCE) for start in starts(cwd, project)]
+    folders = dict.fromkeys(starts(cwd, project))
+    found = [tomls_above(folder, is_recorded, LOCAL_SOURCE) for folder in folders]
     return list(dict.fromkeys(path for files in found for path, _, _ in files))
 
 
@@ -115,12 +116,12 @@ def switches_folder(state: str) -> str:
     return folder if folder and light.isdir(folder) else ""
 
 
-def starts(cwd: str, project: str) -> dict[str, None]:
-    """Return the folders to search from: where the agent works, and its host's project."""
+def starts(cwd: str, project: str) -> tuple[str, str, str]:
+    """Return the folders to search from: where the agent works, by two names, and its project."""
     place = real_folder(cwd)
     # A folder may have been replaced by a link to another one since it was trusted.
     given = light.abspath(cwd) if place else ""
-    return dict.fromkeys((place, given, in_work_tree_of(place, real_folder(project))))
+    return place, given, in_work_tree_of(place, real_folder(project))
 
 
 def tomls_above(

@@ -60,6 +60,9 @@ class Setup(Record, kw_only=True):
     notifications: tuple[Mapping[str, Any], ...] = ()
     reply: Mapping[str, str] = {}
     start_tell: bool = False
+    # The project that the session was started in, and the one that the agent works in now, if these
+    # are two.
+    left: tuple[str, str] | None = None
     workspace: str = ""  # where the project's files are, if elsewhere: ssh://host/path
     named_by: str = ""  # the file here that names it
     workspace_problem: str = ""  # why its files could not be read
@@ -107,10 +110,10 @@ def load(
 ) -> Setup:
     """Return what is in force for a host's agent that works in a folder.
 
-    `only` is a file to use instead of those that are found. `project` is the folder that the host
-    names as its project; it counts if the agent's folder belongs to none. `agent` is the program
-    that a supervisor runs: the files of all hosts are read for it, with starters, except those
-    that the program runs itself (J8).
+    `only` is a file to use instead of those that are found. `project` is the folder that the
+    session was started in: the files that count there count too. `agent` is the program that a
+    supervisor runs: the files of all hosts are read for it, with starters, except those that the
+    program runs itself (J8).
 
     `workspace` is where the agent's files are, if on another machine. A file in force may name one
     too, unless `workspace` is "local"; an untrusted file cannot make us connect anywhere. Reading
@@ -129,22 +132,42 @@ def load(
     elif draft is not None:
         _add_draft(layers, place, environ, draft)
     else:
-        for start in starts(cwd, project):
-            layers.add_tomls(toml_files(start, environ, layers.is_recorded))
-            if layers.project:  # an untrusted file hides no other project
-                break
+        _add_projects(layers, cwd, project, environ)
     read_for = _readable(host, agent)
     left_to = host_named(agent or host).runs if (agent or host) in HOSTS else ()
     if not is_remote(workspace):
         for name in dict.fromkeys((*read_for, *layers.read_hosts)):
             if name not in left_to:  # files that the host runs itself are left to it (J8)
                 _add_host(layers, name, place, environ)
+                if layers.started_in:
+                    _add_host(layers, name, layers.started_in, environ)
     if layers.workspace and not only:
         from notyet.config.remote import RemoteFiles, add_files_there
 
         looking = RemoteFiles(environ=environ, here=place, hosts=read_for, left_to=left_to)
         add_files_there(layers, looking, patience)
     return layers.setup()
+
+
+def _add_projects(layers: Layers, cwd: str, project: str, environ: Mapping[str, str]) -> None:
+    """Add the files that count where an agent works, and where its session was started."""
+    *here, start = starts(cwd, project)
+    for folder in dict.fromkeys(here):
+        layers.add_tomls(toml_files(folder, environ, layers.is_recorded))
+        if layers.project:  # an untrusted file hides no other project
+            break
+    if not start or start in here:
+        return
+    known, untrusted, works_in = len(layers.layers), len(layers.untrusted), layers.project
+    layers.started_in, layers.has_root = start, False
+    layers.add_tomls(toml_files(start, environ, layers.is_recorded))
+    for file in layers.untrusted[untrusted:]:
+        if layers.is_recorded(file.place):  # else it was never in force
+            where = visible(parent(file.path))
+            layers.add_unchecked(f"{where}, where this session was started, was moved or replaced")
+    added = [file for file, _ in layers.layers[known:] if is_projects(file)]
+    if works_in and added:
+        layers.left = (parent(added[0].path), works_in)
 
 
 def _readable(host: str, agent: str) -> tuple[str, ...]:
@@ -225,6 +248,8 @@ class Layers:
         self.unchecked: list[str] = []
         self.warnings: list[str] = []
         self.read_hosts: tuple[str, ...] = ()
+        self.started_in = ""  # the folder that the session was started in, if it may be another one
+        self.left: tuple[str, str] | None = None  # the project of the session, and the agent's now
         self.project = ""  # the folder of the nearest project file that is in force
         self.has_root = False  # files above that one do not count
         self.is_placed = False  # a project file named the workspace, or this machine
@@ -316,6 +341,7 @@ class Layers:
             notifications=tuple(notifications),
             reply=reply,
             start_tell=tell,
+            left=self.left,
             workspace=self.workspace,
             named_by=self.named_by.path if self.named_by is not None else "",
             workspace_problem=self.workspace_problem,

@@ -11,7 +11,7 @@ from time import monotonic
 from notyet import light
 from notyet.config import load as configuration
 from notyet.config.find import may_be_off
-from notyet.core.event import StopEvent
+from notyet.core.event import StopEvent, parents_key
 from notyet.core.record import replace
 from notyet.core.text import clean, visible
 from notyet.core.verdict import UNCHECKED, Allow, in_log, skipped
@@ -20,6 +20,7 @@ from notyet.hook.payload import Unreadable, no_workspace, of_wrong_kind, unusabl
 from notyet.hook.process import OutOfTime, be_brief, be_undisturbed, host_started_at
 from notyet.hosts import DEFAULT, HOSTS, host_named, time_to_answer
 from notyet.hosts.host import Reply
+from notyet.light import real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class Hook:
         self.before_commands = before_commands
         self.environ = call.environ
         self.host = call.options.host or DEFAULT
+        self._works_in = ""  # in place of the agent's folder, where gates are off
         self.workspace = ""  # chosen by a caller in a host's place; may be "local"
         self.warnings = call.warnings
         self.event: StopEvent | None = None
@@ -156,7 +158,7 @@ class Hook:
 
     def answer_stop(self, event: StopEvent) -> Reply:
         """Answer a stop."""
-        off = self.switched_off(event.cwd)
+        off = self.switched_off(event)
         if off:
             return self.allow_and_record("off", off)
         setup = self.load(event, _LOOK)
@@ -170,21 +172,31 @@ class Hook:
                 return self._reply(event, decision, setup)
         return self._without_gates(event, setup)
 
-    def switched_off(self, cwd: str) -> str:
-        """Return why nothing is gated here; empty when gating is on. Raises OutOfTime."""
+    def switched_off(self, event: StopEvent | StartEvent) -> str:
+        """Return why nothing is gated here; empty when gating is on. Raises OutOfTime.
+
+        Gates of the project that the session was started in are off only if they are off there.
+        """
         if self.call.is_out_of_time:
             raise OutOfTime
         if not may_be_off(self.environ):
             return ""
         from notyet.config.off import switched_off
 
-        return switched_off(cwd, self.environ)
+        off = switched_off(event.cwd, self.environ)
+        project = off and self._started_in(event)
+        if project and not switched_off(project, self.environ):
+            self._works_in, off = project, ""
+        return off
+
+    def _started_in(self, event: StopEvent | StartEvent) -> str:
+        return self.call.started_in(host_named(self.host), parents_key(event))
 
     def load(self, event: StopEvent | StartEvent, longest: float) -> Setup:
         """Return what is in force where the agent works; `longest` is for files elsewhere."""
-        project = self.environ.get(host_named(self.host).project_variable, "")
-        return configuration.load(
-            event.cwd,
+        session, project = parents_key(event), self._started_in(event)
+        setup = configuration.load(
+            self._works_in or event.cwd,
             self.host,
             self.environ,
             only=self.call.options.config,
@@ -196,6 +208,29 @@ class Hook:
             else min(longest, self.time_left() / 3),
             event=None if self.sees_all or self.is_probe() else self.event,
         )
+        if self.is_probe() or not session.strip():
+            return setup
+        is_new = not project and bool(setup.gates)
+        if is_new or (setup.left and event.scope == "agent"):
+            return self._with_note(session, real_folder(event.cwd) if is_new else "", setup)
+        return setup
+
+    def _with_note(self, session: str, folder: str, setup: Setup) -> Setup:
+        """Note where a session was started, and tell its user once that the agent left there."""
+        from notyet.config import sessions
+
+        known = (self.environ, self.host, session)
+        try:
+            if folder:
+                sessions.note_start(*known, folder)
+            if not setup.left or not sessions.is_first_time(*known, setup.left[1]):
+                return setup
+        except OSError as error:
+            self.warnings.append(f"where this session was started was not recorded: {error}")
+            return setup
+        started_in, works_in = map(visible, setup.left)
+        line = f"works in {works_in}, was started in {started_in}: the gates of both run"
+        return replace(setup, warnings=(*setup.warnings, f"the agent {line}"))
 
     def check(self, event: StopEvent, setup: Setup) -> Decision | None:
         """Run the gates that apply, and record the decision; None if none applies."""

@@ -78,7 +78,7 @@ def needs_nothing(call: HostCall) -> bool:
     is_known = name in host.stops or name in host.starts
     if not is_known or not light.isabs(cwd) or not light.isdir(cwd):
         return False
-    project = environ.get(host.project_variable, "")
+    project = call.started_in(host, host.value(payload, "session_id"))
     files = projects_files(cwd, call.host, environ, only=options.config, project=project)
     if not files:
         return files is not None

@@ -93,6 +93,7 @@ class HostCall:
         self.warnings: list[str] = []  # for stderr, where hosts show or log it
         self.is_out_of_time = False
         self.ledger: Ledger | None = None  # once it is opened
+        self._started_in: dict[str, str] = {}  # by session
         self._read = read
         self._payload: dict[str, Any] | Exception | OutOfTime | None = None
 
@@ -115,6 +116,20 @@ class HostCall:
     def known(self) -> dict[str, Any]:
         """What was read of the host so far."""
         return self._payload if isinstance(self._payload, dict) else {}
+
+    def started_in(self, host: Host, session: object) -> str:
+        """Return the folder that a session was started in; empty if unknown.
+
+        The host says it, or else our note of that session.
+        """
+        named = self.environ.get(host.project_variable, "")
+        if named or not isinstance(session, str):
+            return named
+        if session not in self._started_in:
+            from notyet.config.sessions import started_in
+
+            self._started_in[session] = started_in(self.environ, host.name, session)
+        return self._started_in[session]
 
     def is_from(self, host: str) -> None:
         """Set which host calls; it may wait for longer than others."""

@@ -6,6 +6,8 @@ when the agent stops.
 
 from __future__ import annotations
 
+from time import time
+
 from notyet import light
 from notyet.config.find import above, root_of, text_of
 from notyet.core.message import briefing_for
@@ -36,7 +38,7 @@ _SEPARATORS = ".[]{}\"'=,"  # of words in a TOML file
 
 def answer_start(hook: Hook, event: StartEvent) -> Reply:
     """Answer the start of an agent."""
-    off = hook.switched_off(event.cwd)
+    off = hook.switched_off(event)
     if off:
         return _reply(hook, event, [off])
     setup = hook.load(event, 0.0)
@@ -47,6 +49,8 @@ def answer_start(hook: Hook, event: StartEvent) -> Reply:
             hook.warnings.append(f"{error} (the files at the start were not recorded)")
     if setup.start_tell and setup.workspace:  # the gates may be in files on that machine
         setup = hook.load(event, _LOOK)
+    if setup.gates and event.scope == "agent":
+        _prune_notes(hook.environ)
     words = briefing_for(event, setup.gates) if setup.start_tell else ""
     news = [*setup.distrust, *setup.warnings]
     if setup.gates:
@@ -54,6 +58,15 @@ def answer_start(hook: Hook, event: StartEvent) -> Reply:
         folder = hook.environ.get(host.project_variable) or event.cwd
         news += _unregistered(host, folder, hook.environ, setup.gates)
     return _reply(hook, event, news, words)
+
+
+def _prune_notes(environ: Mapping[str, str]) -> None:
+    from notyet.config.sessions import prune
+
+    try:
+        prune(environ, time())
+    except OSError:  # there are none, or the next start does it
+        return
 
 
 def _reply(hook: Hook, event: StartEvent, news: Sequence[str], words: str = "") -> Reply:

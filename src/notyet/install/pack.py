@@ -36,6 +36,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         # Hosts other than the usual one, and to find out which one calls.
         **{name: (f"notyet.hosts.{name}",) for name in HOSTS if name != DEFAULT},
         "detect": ("notyet.hosts.detect",),
+        # Where a host does not name the project that a session was started in.
+        "sessions": ("notyet.config.sessions",),
         # In linked work trees.
         "worktrees": ("notyet.git.worktrees",),
         # Where a subagent stops, and there is a file.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import git
-from hook_runs import ENTRY, loaded, new_project, payload, stops
+from hook_runs import ENTRY, clean_environ, loaded, new_project, payload, stops
 from notyet.hosts import HOSTS
 from notyet.install.pack import LIBRARIES, Package
 
@@ -23,10 +23,11 @@ ASKING = AT_THE_DOOR | {"_sqlite3", "errno", "_functools", "_ctypes", "select"}
 SPARED = ASKING - {"_ctypes"} | {"_blake2"}  # by a digest of files, which an agent writes
 
 
-def loaded_by(folder, *argv, **fields):
+def loaded_by(folder, *argv, host="claude", **fields):
     """Return the modules of a real run of the hook that answers nothing, ours and others."""
-    answer, modules = loaded(payload("claude", folder, **fields), *argv)
-    assert answer == b""
+    environ = clean_environ(CLAUDE_PROJECT_DIR=str(folder))
+    answer, modules = loaded(payload(host, folder, **fields), *argv, environ=environ)
+    assert answer.strip() in {b"", b"{}"}
     ours = {name for name in modules if name.partition(".")[0] == "notyet"}
     return ours, modules - ours
 
@@ -48,6 +49,12 @@ def assert_loads(folder, groups, others, **fields):
 @pytest.mark.parametrize("event", ["Stop", "SubagentStop", "SessionStart", "SubagentStart"])
 def test_where_nothing_is_configured_the_door_is_all_that_is_loaded(tmp_path, event):
     assert_loads(tmp_path, ["door"], AT_THE_DOOR, hook_event_name=event)
+
+
+def test_where_a_host_names_no_project_the_note_of_the_session_is_looked_for(tmp_path):
+    ours, others = loaded_by(tmp_path, "--host", "codex", host="codex")
+    assert ours == packed("door", "codex", "sessions") - {"notyet.hosts.claude"}
+    assert others == AT_THE_DOOR
 
 
 def test_to_find_out_who_calls_loads_the_data_of_all_hosts(tmp_path):

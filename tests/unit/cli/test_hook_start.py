@@ -5,23 +5,11 @@ import os
 
 import pytest
 
-from hook_runs import FAILING, PASSING, ask, new_project, payload, stops, trust
+from hook_runs import FAILING, PASSING, begin, new_project, stops, trust
 from notyet.cli.main import main
 
 HOSTS = ("claude", "codex")
 both = pytest.mark.parametrize("host", HOSTS)
-
-
-def begin(host, project, **fields):
-    """Let a session begin; return what its user reads, and what its agent reads."""
-    known = {"hook_event_name": "SessionStart", "source": "startup"} | fields
-    reply = ask(payload(host, project, **known), "--host", host)
-    said = json.loads(reply.stdout or "{}")
-    assert (reply.code, reply.stderr) == (0, "")
-    context = said.pop("hookSpecificOutput", {}).get("additionalContext", "")
-    told = said.pop("systemMessage", "")
-    assert said == {}
-    return told, context
 
 
 @both

@@ -1,0 +1,95 @@
+"""Session notes: where a session was started, so that its agent cannot leave its gates behind.
+
+Some hosts name their project in a variable. For the others a small file in the state folder holds
+the folder that a session was started in, and the places about which its user was told. It is a
+cache: a note that is lost costs no more than the gates of a folder that the agent has left.
+"""
+
+from __future__ import annotations
+
+from notyet import light
+from notyet.config.find import state_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MOST_BYTES = 64 * 1024
+_LONGEST_NAME = 100
+_OLDEST = 30 * 86_400.0  # seconds
+_MOST_PRUNED = 500  # notes that are looked at when a session starts
+
+
+def started_in(environ: Mapping[str, str], host: str, session: object) -> str:
+    """Return the folder that a session was started in; empty if there is no note of it."""
+    folder = _read(_path(environ, host, session))[0]
+    return folder if light.isabs(folder) else ""
+
+
+def note_start(environ: Mapping[str, str], host: str, session: str, folder: str) -> None:
+    """Write down the folder that a session was started in, unless there is a note. Raises OSError.
+
+    Only the first start of a session counts.
+    """
+    path = _path(environ, host, session)
+    if path and light.isabs(folder) and not _read(path)[0]:
+        _write(path, [folder])
+
+
+def is_first_time(environ: Mapping[str, str], host: str, session: str, place: str) -> bool:
+    """Return True if the user of a session was not told about a place, and note it. Raises OSError.
+
+    Without a note to keep that in, every time is the first one.
+    """
+    path = _path(environ, host, session)
+    start, *told = _read(path)
+    if place in told:
+        return False
+    if path:
+        _write(path, [start, *told, place])
+    return True
+
+
+def prune(environ: Mapping[str, str], now: float) -> None:
+    """Delete some of the notes that are too old. Raises OSError."""
+    folder = light.join(state_folder(environ), "sessions")
+    with light.scandir(folder) as entries:
+        for entry, _ in zip(entries, range(_MOST_PRUNED), strict=False):
+            if entry.stat(follow_symlinks=False).st_mtime < now - _OLDEST:
+                light.unlink(entry.path)
+
+
+def _path(environ: Mapping[str, str], host: str, session: object) -> str:
+    """Return the path of a note; empty if it can have none."""
+    state = state_folder(environ)
+    if not state or not isinstance(session, str) or not session.strip():
+        return ""
+    name = f"{host}-{session}"
+    # Most ids are names that a file can have; a digest would load one module more.
+    if len(name) > _LONGEST_NAME or not name.isascii() or not name.replace("-", "").isalnum():
+        from notyet.core.gate import digest_of
+
+        name = f"{host}.{digest_of(session)}"
+    return f"{state}/sessions/{name}"
+
+
+def _read(path: str) -> list[str]:
+    """Return the lines of a note; one empty line without a note."""
+    if not path:
+        return [""]
+    try:
+        descriptor = light.open(path, light.O_RDONLY | light.O_NONBLOCK | light.O_CLOEXEC)
+    except OSError:
+        return [""]
+    try:
+        return light.fsdecode(light.read(descriptor, _MOST_BYTES)).split("\0")
+    except OSError:
+        return [""]
+    finally:
+        light.close(descriptor)
+
+
+def _write(path: str, lines: list[str]) -> None:
+    from notyet.config.compiled import write_private
+
+    write_private(path, light.fsencode("\0".join(lines)), is_lasting=False)
