@@ -156,6 +156,8 @@ def test_a_task_of_another_process_is_steered_and_killed(capsys):
                 await asyncio.sleep(0.01)
             while_it_works = await asyncio.to_thread(shown, capsys, "show", task)
             steered = await asyncio.to_thread(shown, capsys, "steer", task, "Elsewhere.")
+            while (await here.task(task)).generation < 2:  # its owner notices soon
+                await asyncio.sleep(0.01)
             killed = await asyncio.to_thread(shown, capsys, "kill", task)
             result = await handle.result()
             return while_it_works, steered, killed, session.prompts, result
