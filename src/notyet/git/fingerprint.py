@@ -85,7 +85,7 @@ class Scan:
     def add_folder(self, folder: str) -> None:
         """Add a folder that a file set names, to check that git does not ignore it."""
         if folder != self._repository.root:
-            inside = f"{self._repository.top.rstrip('/')}/"
+            inside = f"{self._repository.root.rstrip('/')}/"
             self._begun[folder] = light.fsencode(folder.removeprefix(inside))
 
     def begin(self) -> Iterator[GitCommand]:
@@ -97,7 +97,7 @@ class Scan:
 
     def _list(self) -> GitCommand:
         self._index = listing = Listing(self._begun)
-        more = exact_globs(self._folder, self._paths, self._repository.top)
+        more = exact_globs(self._folder, self._paths, self._repository.root)
         return self._command(LIST, listing.take_chunk, more)
 
     def _command(
@@ -148,7 +148,7 @@ class Scan:
         for part in (self._repository.said, entries, index.digest()):
             seen.update(b"%d " % len(part) + part)
         if changed or index.hidden or others:
-            files, top = read(), light.fsencode(self._repository.top)
+            files, top = read(), light.fsencode(self._repository.root)
             files.begin_scan()
             hidden = dict.fromkeys(files.present(top, index.hidden))
             for path in dict.fromkeys((*changed, *hidden, *others)):
@@ -157,7 +157,7 @@ class Scan:
         return seen.hexdigest()
 
     def _nested_repositories(self) -> list[bytes]:
-        return [*nested_repositories(self._folder, self._paths, self._repository.top)]
+        return [*nested_repositories(self._folder, self._paths, self._repository.root)]
 
 
 def _why(command: GitCommand) -> str:

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from notyet import light
-from notyet.git.run import FILTERED, REFUSED, TOO_MUCH, GitCommand, Output, Unknown, reason_of
+from notyet.git.run import (
+    FILTERED,
+    REDIRECTED,
+    REFUSED,
+    TOO_MUCH,
+    GitCommand,
+    Output,
+    Unknown,
+    reason_of,
+)
 from notyet.git.worktrees import git_folders
 from notyet.light import real_folder
 
@@ -48,7 +57,6 @@ class Repository:
 
     def __init__(self, root: str) -> None:
         self.root = root
-        self.top = root  # of its files; `core.worktree` can move it
         self.unknown = ""  # why there is no fingerprint
         kept, common = git_folders(root)
         folders = [*dict.fromkeys((common, kept))]
@@ -63,7 +71,7 @@ class Repository:
 
     def excluded(self, path: str) -> None:
         """Include the user's ignore file, which is outside the repository."""
-        self.said += _read_all((self.top,), (path,)) if path else b""
+        self.said += _read_all((self.root,), (path,)) if path else b""
 
 
 def user_config() -> tuple[bytes, str]:
@@ -196,8 +204,10 @@ class RepositorySettings:
         if read.code not in {0, _NOTHING_FOUND} or any(command.code for command in found):
             repository.unknown = repository.unknown or REFUSED
         elif not repository.unknown:
-            if found:
-                repository.top = light.fsdecode(bytes(self._top).removesuffix(b"\n"))
+            top = light.fsdecode(bytes(self._top).removesuffix(b"\n"))
+            if found and top != repository.root:
+                repository.unknown = REDIRECTED
+                return
             self._read(bytes(self._told).split(b"\0"))
 
     def _read(self, told: list[bytes]) -> None:

@@ -328,3 +328,30 @@ openclaw = "openclaw.json"
     grant(found, os.environ)
     main = candidate(replace(file, path=f"{project}/notyet.toml"), os.environ)
     assert (main.is_trusted, main.is_outdated) == (True, False)
+
+
+@pytest.mark.rule("N1")
+def test_a_redirected_work_tree_does_not_hide_what_changed(tmp_path, project):
+    commit(project, notyet=TOML.replace('when = "always"\n', ""))
+    trust(project / "notyet.toml")
+    linked(project, tmp_path / BESIDE, "--detach")
+    git(project, "config", "core.worktree", "../../beside")
+    stop(project)
+    (project / "main.py").write_text(BROKEN)
+    stop(project)
+    assert stops() == [("passed", ""), ("blocked", "tests")]
+
+
+@pytest.mark.rule("N1")
+def test_a_pass_in_one_work_tree_is_none_in_another(tmp_path, project):
+    """Files that git ignores may differ."""
+    commit(project, notyet=TOML.replace('when = "always"\n', ""))
+    trust(project / "notyet.toml")
+    tree = linked(project, tmp_path / BESIDE, "--detach")
+    stop(project)
+    stop(tree)
+    (tree / "ran").unlink()
+    stop(tree)
+    assert not (tree / "ran").exists()
+    assert (project / "ran").exists()
+    assert [outcome for outcome, _ in stops()] == ["passed", "passed", "passed"]

@@ -8,6 +8,7 @@ import pytest
 from conftest import git
 from notyet.git.fingerprint import FileSet, fingerprint, fingerprints
 from notyet.git.repository import repository_of
+from notyet.git.run import REDIRECTED
 from tree_changes import add, edit
 
 pytestmark = pytest.mark.rule("B6", "N1")
@@ -56,13 +57,19 @@ def test_a_submodule_that_is_not_checked_out_is_no_riddle(submodule):
     assert fingerprint(project) == fingerprint(project) != before != ""
 
 
-def test_files_elsewhere_are_found_where_the_repository_says(git_project, tmp_path):
-    (tmp_path / "files").mkdir()
-    git(git_project, "config", "core.worktree", str(tmp_path / "files"))
-    (tmp_path / "files" / "new.txt").write_text("one")
-    before = fingerprint(git_project)
-    (tmp_path / "files" / "new.txt").write_text("two")
-    assert fingerprint(git_project) != before != ""
+@pytest.mark.rule("N1")
+@pytest.mark.parametrize("file", ["config", "config.worktree"])
+def test_a_repository_whose_files_are_said_to_be_elsewhere_is_unknown(git_project, tmp_path, file):
+    """Else an agent could have git look at a clean copy."""
+    (tmp_path / "clean").mkdir()
+    git(git_project, "config", "extensions.worktreeConfig", "true")
+    assert fingerprint(git_project) != ""
+    path = f"{git_project}/.git/{file}"
+    git(git_project, "config", "--file", path, "core.worktree", str(tmp_path / "clean"))
+    (found,) = fingerprints([FileSet(git_project)], 20.0, reasons := {})
+    assert (found, *reasons.values()) == ("", REDIRECTED)
+    git(git_project, "config", "--file", path, "core.worktree", git_project)
+    assert fingerprint(git_project) != ""
 
 
 def test_a_name_with_a_colon_above_the_project_is_fine(tmp_path):
