@@ -197,7 +197,9 @@ def _is_here(path: str) -> bool:
 def _was_trusted(state: str, path: str) -> bool:
     """Return True if a person trusted a file; the user's own file has a record without a time."""
     known = read_record(state, path)
-    return has_record(state, place_of(path)) if known is None else known.at > 0
+    if known is None:
+        return has_record(state, place_of(path))
+    return known.at > 0 or bool(known.work_tree_of)
 
 
 class Show:

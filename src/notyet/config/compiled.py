@@ -15,7 +15,7 @@ from notyet.light import dumps, is_remote, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from notyet.config.document import Mistake
@@ -163,6 +163,7 @@ class Trusted(Record, kw_only=True):
     compiled: Mapping[str, Any]
     at: float = 0.0  # when a person trusted it; 0: the user's own file, which needs no trust
     folder: str = ""  # the id of the file's folder, which another folder of that name does not have
+    work_tree_of: str = ""  # of a note, see `note_work_trees`
 
 
 def read_record(state: str, path: str, place: str = "") -> Trusted | None:
@@ -182,7 +183,14 @@ def read_record(state: str, path: str, place: str = "") -> Trusted | None:
         folder = str(record.get("folder", ""))
         if place != path:
             compiled = _moved(compiled, *work_tree(path)[::-1])
-        return Trusted(path=path, content=content, compiled=compiled, at=at, folder=folder)
+        return Trusted(
+            path=path,
+            content=content,
+            compiled=compiled,
+            at=at,
+            folder=folder,
+            work_tree_of=str(record.get("work_tree_of", "")),
+        )
     except (OSError, *DAMAGED):
         return None
 
@@ -223,6 +231,19 @@ def _moved(compiled: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
         if name in compiled:
             moved[name] = [entry(one) for one in compiled[name]]
     return moved
+
+
+def note_work_trees(state: str, paths: Iterable[str]) -> None:
+    """Note of files in linked work trees that they were in force there. Raises OSError.
+
+    An agent could remove the link to the repository, and the file. The note gives no trust; but
+    with it, that is reported.
+    """
+    for path in paths:
+        record = record_path(state, path)
+        if not light.exists(record):
+            note = Trusted(path=path, content="\0", compiled={}, work_tree_of=work_tree(path)[1])
+            write_private(record, dumps(note.__dict__))
 
 
 def remove_record(state: str, path: str) -> bool:

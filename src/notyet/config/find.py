@@ -260,6 +260,8 @@ class ConfigFile(Record, kw_only=True):
     root: str = ""  # the project that a host's file is in; empty for the user's own ones
     is_users: bool = False  # the user's, outside every project: in force without trust
     is_gone: bool = False  # it was trusted, and removed since
+    is_replaced: bool = False  # another folder has the name of the one in which it was trusted
+    no_work_tree: str = ""  # why its folder does not count as a work tree, and has no trust
     source: FileSource = LOCAL_SOURCE
 
     @property
@@ -272,6 +274,19 @@ class ConfigFile(Record, kw_only=True):
         return (
             f"notyet trust{where}" if host == KIND_NOTYET else f"notyet trust{where} --read {host}"
         )
+
+    @property
+    def distrust(self) -> str:
+        """What to tell the user, if nothing of the file applies."""
+        from notyet.core.text import visible
+
+        said, command = " is not trusted", self.command
+        if self.is_replaced:
+            said = ": the folder was replaced since you trusted it"
+        elif self.no_work_tree:
+            said += f", because {self.no_work_tree}"
+            command = f"git worktree repair, or {command}"
+        return f"{visible(self.path)}{visible(said)}; run: {visible(command)}"
 
     @property
     def project(self) -> str:

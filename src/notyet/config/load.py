@@ -67,6 +67,7 @@ class Setup(Record, kw_only=True):
     named_by: str = ""  # the file here that names it
     workspace_problem: str = ""  # why its files could not be read
     untrusted: tuple[ConfigFile, ...] = ()  # nothing of them applies
+    linked: tuple[str, ...] = ()  # files in force that are in linked work trees
     unreadable: tuple[str, ...] = ()  # neither the file nor its record can be read
     # Trusted files of a machine that was not connected to, or did not answer. What was trusted
     # of them stays in force.
@@ -79,13 +80,7 @@ class Setup(Record, kw_only=True):
     @property
     def distrust(self) -> list[str]:
         """A message for each untrusted file."""
-        if not self.untrusted:
-            return []
-
-        return [
-            f"{visible(file.path)} is not trusted; run: {visible(file.command)}"
-            for file in self.untrusted
-        ]
+        return [file.distrust for file in self.untrusted]
 
 
 class Draft(Record, kw_only=True):
@@ -242,6 +237,7 @@ class Layers:
         self.layers: list[Layer] = []
         self._seen: set[str] = set()
         self.untrusted: list[ConfigFile] = []
+        self.linked: list[str] = []
         self.unreadable: list[str] = []
         self.offline: list[str] = []
         self.not_run: list[str] = []  # programs that could not be compared with what was trusted
@@ -311,6 +307,8 @@ class Layers:
         if is_projects(file):
             self.project = self.project or parent(file.path)
             self.has_root = self.has_root or settings.root
+            if file.place and file.place != file.path:
+                self.linked.append(file.path)
         if file.root and not is_remote(file.root):
             settings = with_checks(settings, lambda check: in_project(check, file.root))
         self.layers.append((file, settings))
@@ -346,6 +344,7 @@ class Layers:
             named_by=self.named_by.path if self.named_by is not None else "",
             workspace_problem=self.workspace_problem,
             untrusted=tuple(self.untrusted),
+            linked=tuple(self.linked),
             unreadable=tuple(self.unreadable),
             offline=tuple(self.offline),
             unchecked=tuple(self.unchecked),

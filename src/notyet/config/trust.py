@@ -11,10 +11,11 @@ import time
 from notyet.config.compiled import DAMAGED, Trusted, freeze, read_record, thaw, write_record
 from notyet.config.find import KIND_NOTYET, parent, state_folder, trusted_part
 from notyet.config.load import in_project, with_checks
-from notyet.config.records import place_of
+from notyet.config.records import place_of, work_tree
 from notyet.core.gate import Command
 from notyet.core.record import Record, replace
 from notyet.core.text import visible
+from notyet.git.worktrees import seems_linked
 from notyet.hosts.files import host_of
 from notyet.light import LOCAL, dumps, is_remote, loads
 
@@ -94,11 +95,13 @@ def add_trusted_version(layers: Layers, file: ConfigFile) -> None:
     record = _record(layers, file, text)
     if _is_copy(layers, file, record, text):
         layers.project = parent(file.path)
+    elif record is None and (no_tree := _why_no_work_tree(layers, file)):
+        layers.untrusted.append(replace(file, no_work_tree=no_tree))
     elif record is None and text is None:
         _add_unreadable(layers, file)
     elif record is None or (record.content != text and not _stays(file, record)):
         if not layers.agent or _has_content(file, text):
-            layers.untrusted.append(file)
+            layers.untrusted.append(replace(file, is_replaced=record is not None))
     else:
         settings = _settings_of(layers, file, record)
         if settings is not None:
@@ -162,6 +165,17 @@ def _add_unreadable(layers: Layers, file: ConfigFile) -> None:
         )
     elif file.is_users:
         layers.add_unchecked(layers.warnings[-1])  # why it cannot be read
+
+
+def _why_no_work_tree(layers: Layers, file: ConfigFile) -> str:
+    """Return why a file without trust is not in a linked work tree, if it was or seems to be."""
+    if file.is_users or is_remote(file.path) or place_of(file.path) != file.path:
+        return ""
+    known = read_record(layers.state, file.path, file.path)
+    if known is not None and known.work_tree_of:
+        return f"{parent(file.path)} is no longer in a work tree of {known.work_tree_of}"
+    root, _ = work_tree(parent(file.path))
+    return f"git does not list {root} as a work tree" if root and seems_linked(root) else ""
 
 
 def _has_content(file: ConfigFile, text: str | None) -> bool:
@@ -284,10 +298,10 @@ def _warn_changed(
     elif file.is_gone:
         stays = "that version stays in force until you"
         rest = stays if is_run else "it cannot be run: put it back, or"
-        layers.warnings.append(
-            f"{visible(file.path)} was removed since it was trusted; {rest} run: "
-            f"{file.command} --revoke"
-        )
+        is_linked = file.place not in {"", file.path}
+        gone = "is not in this work tree" if is_linked else "was removed since it was trusted"
+        rest = rest.replace("that", "the trusted") if is_linked else rest
+        layers.warnings.append(f"{visible(file.path)} {gone}; {rest} run: {file.command} --revoke")
     elif text is not None and record.content != text:
         rest = "that version stays in force" if is_run else "it is not run"
         layers.warnings.append(

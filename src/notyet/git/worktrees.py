@@ -7,7 +7,7 @@ from notyet import light
 _MOST = 64 * 1024  # bytes of a file that holds one path
 _READ = light.O_RDONLY | light.O_CLOEXEC | light.O_NONBLOCK  # opening a pipe must not block
 _FILE = b"gitdir: "  # how a `.git` file begins
-_known: dict[tuple[object, ...], str] = {}
+_known: dict[str, tuple[str, object, str]] = {}  # by root, while these files are the same
 
 
 def shared_folder(root: str) -> str:
@@ -16,25 +16,23 @@ def shared_folder(root: str) -> str:
     Anyone can write a `.git` file, so the shared folder must name this work tree too.
     """
     try:
-        about = light.lstat(f"{root}/.git")
-        version = (root, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
-        if version in _known:
-            return _known[version]
-        shared = _shared(root)
+        back, signs, shared = _known.get(root, ("", None, ""))
+        if signs is None or signs != (_sign(f"{root}/.git"), _sign(back)):
+            own, shared = map(light.realpath, git_folders(root))
+            back = light.join(own, "gitdir")  # missing in a submodule
+            signs = _sign(f"{root}/.git"), _sign(back)
+            named = light.realpath(light.join(own, _path(_read(back))))
+            if light.dirname(own) != light.join(shared, "worktrees") or named != f"{root}/.git":
+                return ""
+            _known[root] = back, signs, shared
     except (OSError, ValueError):
         return ""
-    if shared:  # `git worktree repair` may make it one without a change here
-        _known[version] = shared
     return shared
 
 
-def _shared(root: str) -> str:
-    own, shared = map(light.realpath, git_folders(root))
-    if own == shared:  # a submodule, say
-        return ""
-    named = light.realpath(light.join(own, _path(_read(f"{own}/gitdir"))))
-    is_listed = light.dirname(own) == light.join(shared, "worktrees")
-    return shared if is_listed and named == f"{root}/.git" else ""
+def _sign(path: str) -> tuple[int, ...]:
+    about = light.lstat(path)
+    return about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
 
 
 def git_folders(root: str) -> tuple[str, str]:
@@ -53,6 +51,15 @@ def git_folders(root: str) -> tuple[str, str]:
     except (FileNotFoundError, NotADirectoryError):
         shared = ""
     return own, light.join(own, shared) if shared else own
+
+
+def seems_linked(root: str) -> bool:
+    """Return True if a `.git` file names the git folder of a linked work tree, even a lost one."""
+    try:
+        said = _read(f"{root}/.git")
+    except (OSError, ValueError):
+        return False
+    return said.startswith(_FILE) and b"/worktrees/" in said
 
 
 def main_of(root: str) -> str:

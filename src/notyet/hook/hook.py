@@ -10,7 +10,7 @@ from time import monotonic
 
 from notyet import light
 from notyet.config import load as configuration
-from notyet.config.find import may_be_off
+from notyet.config.find import may_be_off, state_folder
 from notyet.core.event import StopEvent, parents_key
 from notyet.core.record import replace
 from notyet.core.text import clean, visible
@@ -208,6 +208,13 @@ class Hook:
             else min(longest, self.time_left() / 3),
             event=None if self.sees_all or self.is_probe() else self.event,
         )
+        if setup.linked and not self.sees_all and not self.is_probe():
+            from notyet.config.compiled import note_work_trees
+
+            try:  # noqa: SIM105  # contextlib takes time to load
+                note_work_trees(state_folder(self.environ), setup.linked)
+            except OSError:
+                pass  # it only makes a report possible
         if self.is_probe() or not session.strip():
             return setup
         is_new = not project and bool(setup.gates)

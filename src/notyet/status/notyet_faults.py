@@ -114,6 +114,11 @@ def _hosts_read(file: ConfigFile, environ: Mapping[str, str]) -> tuple[str, ...]
 def _file(file: ConfigFile, environ: Mapping[str, str], setup: Setup) -> Fault | None:
     """Return what is wrong with a configuration file; None if nothing is."""
     where, trust = at(file.path), f"run: {file.command}"
+    untrusted = next((one for one in setup.untrusted if one.path == file.path), None)
+    if untrusted is not None and untrusted.no_work_tree:
+        what = f"It is not trusted, so {_NO_GATES}: {visible(untrusted.no_work_tree)}."
+        fix = f"run: git worktree repair, or {file.command}"
+        return fault("config-untrusted", what, where=where, fix=fix)
     if file.is_gone:
         what = "It was trusted and then removed; what was trusted stays in force."
         fix = f"put it back, or {trust} --revoke"
@@ -124,8 +129,8 @@ def _file(file: ConfigFile, environ: Mapping[str, str], setup: Setup) -> Fault |
         stays = _stays(was_trusted=has_record(state_folder(environ), place_of(file.path)))
         what = f"It cannot be read: {error.strerror or error}{stays}."
         return fault("config-invalid", what, where=where, fix="make it readable")
-    is_untrusted = any(one.path == file.path for one in setup.untrusted)
-    stays = _stays(was_trusted=found.before is not None and not file.is_users and not is_untrusted)
+    was_trusted = found.before is not None and not file.is_users and untrusted is None
+    stays = _stays(was_trusted=was_trusted)
     for mistake in found.settings.mistakes:
         more = len(found.settings.mistakes) - 1
         others = f" (and {more} more)" if more else ""
@@ -136,8 +141,9 @@ def _file(file: ConfigFile, environ: Mapping[str, str], setup: Setup) -> Fault |
             where=at(mistake.file, mistake.line, mistake.column),
             fix=hint if file.is_users else f"{hint}, and {trust}",
         )
-    if is_untrusted:
-        what = f"It is not trusted, so {_NO_GATES}."
+    if untrusted is not None:
+        why = "Its folder was replaced since you trusted it" if untrusted.is_replaced else ""
+        what = f"{why or 'It is not trusted'}, so {_NO_GATES}."
         return fault("config-untrusted", what, where=where, fix=trust)
     if not file.is_users and not found.is_trusted:
         what = f"It changed since you trusted it, and the changes are not in force{stays}."

@@ -126,7 +126,7 @@ def test_a_gate_runs_in_the_folder_of_its_file_with_its_variables(tmp_path):
 
 
 @pytest.mark.rule("E7")
-def test_a_gate_of_another_host_runs_where_the_agent_works(tmp_path):
+def test_a_gate_of_mux_runs_in_the_root_of_its_project(tmp_path):
     project = tmp_path / "p"
     (project / ".mux").mkdir(parents=True)
     (project / "below").mkdir()
@@ -137,7 +137,7 @@ def test_a_gate_of_another_host_runs_where_the_agent_works(tmp_path):
     trust(settings_file, "mux")
     ask(payload("mux", project / "below"))
     ask(payload("mux", project))
-    assert (tmp_path / "where").read_text() == f"{project}/below\n{project}\n"
+    assert (tmp_path / "where").read_text() == f"{project}\n{project}\n"
 
 
 @pytest.mark.rule("E10")

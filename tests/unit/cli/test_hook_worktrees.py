@@ -9,6 +9,7 @@ import pytest
 
 from conftest import git
 from hook_runs import ask, payload, stops, trust
+from notyet.cli.main import main
 from notyet.config.find import ConfigFile
 from notyet.config.load import load
 from notyet.config.trust import candidate, grant
@@ -125,7 +126,7 @@ def test_a_file_that_git_ignores_stays_in_force_in_every_work_tree(tmp_path, pro
     tree = linked(project, tmp_path / place)
     commit(tree, main=BROKEN)
     reply = stop(tree)
-    assert f"{tree}/notyet.toml" in told(reply)
+    assert f"{tree}/notyet.toml is not in this work tree; the trusted version stays" in told(reply)
     assert stops() == [("blocked", "tests")]
     assert (tree / "ran").read_text() == f"{tree}\n"
 
@@ -171,7 +172,9 @@ def test_a_moved_work_tree_is_trusted_if_git_moved_it(tmp_path, project):
     stop(tmp_path / "moved")
     os.rename(tmp_path / "moved", tmp_path / "lost")
     reply = stop(tmp_path / "lost")
-    assert "lost/notyet.toml is not trusted" in told(reply)
+    lost = tmp_path / "lost"
+    said = f"{lost}/notyet.toml is not trusted, because git does not list {lost} as a work tree; "
+    assert f"{said}run: git worktree repair, or notyet trust" in told(reply)
     git(tmp_path / "lost", "worktree", "repair")
     stop(tmp_path / "lost")
     assert stops() == [("passed", ""), ("skipped", "untrusted"), ("passed", "")]
@@ -200,10 +203,12 @@ def test_a_git_file_that_leads_nowhere_means_no_trust_and_hides_no_gate(tmp_path
 
 @pytest.mark.rule("N5")
 def test_without_the_main_checkout_nothing_is_trusted(tmp_path, project):
-    tree = linked(project, tmp_path / BESIDE)
+    tree, other = (linked(project, tmp_path / name) for name in (BESIDE, "other"))
+    stop(tree)
     shutil.rmtree(project)
-    assert "is not trusted" in told(stop(tree))
-    assert stops() == [("skipped", "untrusted")]
+    assert f"{tree} is no longer in a work tree of {project};" in told(stop(tree))
+    assert f"git does not list {other} as a work tree;" in told(stop(other))
+    assert stops() == [("passed", ""), ("skipped", "untrusted"), ("skipped", "untrusted")]
 
 
 @pytest.mark.rule("N5", "E7")
@@ -280,18 +285,54 @@ def test_the_hosts_project_is_replaced_by_the_work_tree(tmp_path, project):
     assert stops() == [("passed", "")]
 
 
-@pytest.mark.rule("N5")
-@pytest.mark.parametrize("how", ["git", "toml", "both"])
-def test_a_folder_that_stopped_being_a_work_tree_has_its_projects_gates(tmp_path, project, how):
+@pytest.mark.rule("N5", "N3")
+@pytest.mark.parametrize("how", ["git", "git and toml", "forged"])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_folder_that_stopped_being_a_work_tree_is_reported(tmp_path, project, how, named):
+    """With the gates of the project, if the host names it."""
     tree = linked(project, tmp_path / BESIDE)
-    if how != "toml":
-        (tree / ".git").unlink()
-    if how != "git":
+    environ = {**os.environ} | ({"CLAUDE_PROJECT_DIR": str(project)} if named else {})
+    stop(tree, environ)
+    (tree / ".git").unlink()
+    if how == "git and toml":
         (tree / "notyet.toml").unlink()
+    if how == "forged":
+        git(tree, "init", "--quiet")
     (project / "main.py").write_text(BROKEN)
-    (tree / "main.py").write_text(BROKEN)
-    stop(tree, {**os.environ, "CLAUDE_PROJECT_DIR": str(project)})
-    assert stops() == [("blocked", "tests")]
+    reply = stop(tree, environ)
+    assert f"{tree} is no longer in a work tree of {project};" in told(reply)
+    last = ("blocked", "tests") if named else ("skipped", "untrusted")
+    assert stops() == [("passed", ""), last]
+
+
+@pytest.mark.rule("N5")
+def test_what_is_no_work_tree_any_more_can_be_trusted_or_forgotten(tmp_path, project, capsys):
+    tree = linked(project, tmp_path / BESIDE)
+    stop(tree)
+    git(project, "worktree", "remove", "--force", str(tree))
+    stop(tree)
+    assert main(["trust", "--revoke", str(tree / "notyet.toml")]) == 0
+    tree.mkdir()
+    assert stop(tree).stdout == ""
+    assert stops() == [("passed", ""), ("skipped", "untrusted")]
+    shutil.copy(project / "notyet.toml", tree)
+    shutil.copy(project / "main.py", tree)
+    trust(tree / "notyet.toml")
+    stop(tree)
+    assert stops()[2:] == [("passed", "")]
+
+
+@pytest.mark.rule("N5")
+def test_a_swapped_folder_is_called_one(tmp_path, project):
+    shutil.copytree(project, tmp_path / "copy")
+    os.rename(project, tmp_path / "old")
+    os.rename(tmp_path / "copy", project)
+    stop(project)  # the very text that was trusted
+    (project / "notyet.toml").write_text("[gates]\n")
+    reply = stop(project)
+    said = f"{project}/notyet.toml: the folder was replaced since you trusted it; run: notyet trust"
+    assert said in told(reply)
+    assert stops() == [("passed", ""), ("skipped", "untrusted")]
 
 
 @pytest.mark.rule("N5", "E7")

@@ -250,7 +250,8 @@ def test_a_project_replaced_by_a_link_to_an_empty_folder_keeps_its_gates(tmp_pat
     (tmp_path / "p").rename(tmp_path / "q")
     (tmp_path / "p").symlink_to(tmp_path / "empty")
     found = setup(tmp_path / "p")
-    assert found.distrust == [f"{tmp_path}/p/notyet.toml is not trusted; run: notyet trust"]
+    said = "the folder was replaced since you trusted it; run: notyet trust"
+    assert found.distrust == [f"{tmp_path}/p/notyet.toml: {said}"]
 
 
 @pytest.mark.rule("N5")
