@@ -221,12 +221,12 @@ def launched_start(usual: Start, folder: str, python: str) -> Start:
 def launched(folder: str, python: str) -> str:
     """Return the line that starts the launcher in a folder, up to `hook`. Raises NoCommand.
 
-    A Python that cannot read its file exits with 2, which would send the agent back. So the line
-    tests the file first, and exits with 1 if it is missing; hosts show that to their user.
+    A Python that cannot read its file exits with 2, which would send the agent back, and a shell
+    that cannot start the Python exits at once. So the line tests both; `or_gone` says what follows.
     """
     launcher = launcher_path(folder)
     line = " ".join(_quoted(word) for word in (python, *ISOLATED, launcher))
-    return f"test -r {_quoted(launcher)} && exec {line}"
+    return f"test -r {_quoted(launcher)} && test -x {_quoted(python)} && exec {line}"
 
 
 def _unwritable(folder: str) -> str:

@@ -15,7 +15,15 @@ from notyet.hosts import HOSTS, all_hosts
 LAUNCHER = "launch.py"  # the file name of the launcher that `install` writes
 LOOKUP = "command -v notyet >/dev/null 2>&1 || exit 0; exec "  # starts the portable line
 ISOLATED = ("-I", "-S")  # Python's options without which it imports modules from elsewhere
-_GUARD = re.compile(r"^test -[rf] (?P<file>.+) && exec (?=.* (?P=file) )")
+# What every host shows its user, if the launcher or its Python is missing. Codex shows no stderr.
+_GONE = (
+    """ || echo '{"systemMessage": "notyet: NOT CHECKED: notyet was removed or moved; """
+    """install it, then run: notyet install %s"}'"""
+)
+_GUARDED = re.compile(
+    r"test -[rf] (?P<file>.+?) && (?:test -x (?P<python>.+?) && )?exec (?P<call>.+ (?P=file) .*?)"
+    + re.escape(_GONE).replace("%s", r"[a-z]+").join(("(?:", ")?"))
+)
 _IN_SHELL = re.compile(rf"sh -c '{re.escape(LOOKUP)}([^']*)'")
 _VERBS = ("hook", *(host.name for host in all_hosts() if host.is_command))
 # A version may follow the name (`uvx notyet@1.2 hook`), and a lookup may surround it.
@@ -65,8 +73,8 @@ def notyet_line(command: str) -> NotyetLine | None:
     if mark is None:
         return None
     is_portable = LOOKUP in command
-    inner = _IN_SHELL.fullmatch(command)
-    words = _words(inner[1] if inner else _GUARD.sub("", command, count=1))
+    inner, guarded = _IN_SHELL.fullmatch(command), _GUARDED.fullmatch(command)
+    words = _words(inner[1] if inner else guarded["call"] if guarded else command)
     verb = next((at for at, word in enumerate(words) if word in _VERBS and _is_call(words[:at])), 0)
     rest = words[verb + 1 :] if verb else _words(_END.split(command[mark.end() :])[0])
     options = _options(rest)
@@ -91,6 +99,11 @@ def is_notyets_hook(command: str) -> bool:
     """Return True if a line does nothing but call `notyet hook`, so it may be replaced."""
     line = notyet_line(command)
     return line is not None and line.is_plain and line.verb == "hook"
+
+
+def or_gone(command: str, host: str) -> str:
+    """Return a command that says so if the launcher or the Python that it starts is gone."""
+    return command + _GONE % host if _GUARDED.fullmatch(command) else command
 
 
 def portable_line(rest: str) -> str:

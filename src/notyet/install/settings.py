@@ -21,7 +21,7 @@ from notyet.errors import NotyetError
 from notyet.hosts import all_hosts, host_named
 from notyet.hosts.hook_commands import is_notyets
 from notyet.install.edit import NotEditable, edited, read
-from notyet.install.notyet_line import is_notyets_hook, notyet_line, portable_line
+from notyet.install.notyet_line import is_notyets_hook, notyet_line, or_gone, portable_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
@@ -203,7 +203,7 @@ class Settings:
         for event in self.events:
             own = seconds if event in self.host.stops else min(seconds, START_TIMEOUT)
             rest = f"hook --host {self.name} --timeout {own}"
-            command = f"{start} {rest}" if start else portable_line(rest)
+            command = or_gone(f"{start} {rest}", self.name) if start else portable_line(rest)
             timeout = round(own / self.host.timeout_unit)
             made.append(Entry(event=event, command=command, timeout=timeout))
         return tuple(made)

@@ -2,9 +2,16 @@
 
 import pytest
 
-from notyet.install.notyet_line import is_notyets, is_notyets_hook, notyet_line, portable_line
+from notyet.install.notyet_line import (
+    is_notyets,
+    is_notyets_hook,
+    notyet_line,
+    or_gone,
+    portable_line,
+)
 
 LAUNCHER = "/h/.local/share/notyet/0123456789ab/launch.py"
+GUARDED = f"test -r {LAUNCHER} && test -x /x/python3 && exec /x/python3 -I -S {LAUNCHER}"
 
 
 @pytest.mark.rule("J8")
@@ -24,6 +31,9 @@ LAUNCHER = "/h/.local/share/notyet/0123456789ab/launch.py"
         ("/x/python3.12 -I -S /y/notyet/__main__.py hook", "/x/python3.12", ""),
         (f"/x/python3 -I -S {LAUNCHER} hook", "/x/python3", LAUNCHER),
         (f"test -r {LAUNCHER} && exec /x/python3 -I -S {LAUNCHER} hook", "/x/python3", LAUNCHER),
+        (f"test -f {LAUNCHER} && exec /x/python3 -I -S {LAUNCHER} hook", "/x/python3", LAUNCHER),
+        (f"{GUARDED} hook --host codex", "/x/python3", LAUNCHER),
+        (or_gone(f"{GUARDED} hook --host codex", "codex"), "/x/python3", LAUNCHER),
         (portable_line("hook --host codex"), "notyet", ""),
     ],
 )
@@ -51,6 +61,9 @@ def test_a_line_that_only_calls_us_may_be_replaced(command, program, launcher):
         "cd /w && notyet hook",
         "test -r /other && exec notyet hook",
         "./wrapper notyet hook",
+        f"{GUARDED} hook || ./mine.sh",
+        or_gone(f"{GUARDED} hook", "codex") + "; ./mine.sh",
+        or_gone(f"{GUARDED} hook", "codex").replace("NOT CHECKED", "it's fine"),
     ],
 )
 def test_a_line_that_does_more_is_ours_and_stays_as_it_is(command):

@@ -1,5 +1,6 @@
 """How hosts start notyet: lines that outlive upgrades, and are known again."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -89,7 +90,7 @@ def test_what_is_registered_really_runs_the_hook(tmp_path):
 @pytest.mark.parametrize("python", ["/p y/python3.11", "/it's/pypy3", "/p/bin/python"])
 def test_a_line_with_the_launcher_is_known_again(tmp_path, python):
     folder = str(tmp_path / "a 'b' \"c\"" / "notyet" / "0123456789ab")
-    line = f"{launched(folder, python)} hook --host codex --timeout 9"
+    line = settings_of("codex").entries(launched(folder, python), 9)[0].command
     assert is_notyets_hook(line)
     found = notyet_line(line)
     assert (found.program, found.host, found.timeout) == (python, "codex", 9.0)
@@ -97,21 +98,31 @@ def test_a_line_with_the_launcher_is_known_again(tmp_path, python):
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash", "dash", "zsh", "ksh", "fish", "csh", "tcsh"])
-def test_the_line_runs_its_launcher_in_every_shell_and_never_ends_with_2_without_it(
-    tmp_path, shell
-):
+def test_the_line_runs_its_launcher_in_every_shell_and_says_if_that_is_gone(tmp_path, shell):
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"there is no {shell} here")
     folder = tmp_path / 'it\'s a "folder"' / "notyet"
-    line = f"{launched(str(folder), sys.executable)} hook --host codex"
-    done = subprocess.run([program, "-c", line], capture_output=True, text=True, timeout=30)
-    assert (done.returncode, done.stdout) == (1, "")
+    python = tmp_path / "python"
+
+    def run():
+        line = settings_of("codex").entries(launched(str(folder), str(python)), 9)[0].command
+        done = subprocess.run([program, "-c", line], capture_output=True, text=True, timeout=30)
+        assert (done.returncode, done.stderr) == (0, "")  # never 2: it would send an agent back
+        return done.stdout
+
     folder.mkdir(parents=True)
     (folder / "launch.py").write_text("import sys; print(sys.argv[1:], sys.flags.isolated)")
-    done = subprocess.run([program, "-c", line], capture_output=True, text=True, timeout=30)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "['hook', '--host', 'codex'] 1\n"
+    python.symlink_to(sys.executable)
+    assert run() == "['hook', '--host', 'codex', '--timeout', '9'] 1\n"
+    python.unlink()
+    python.symlink_to("gone")
+    gone = "NOT CHECKED: notyet was removed or moved; install it, then run: notyet install codex"
+    assert json.loads(run()) == {"systemMessage": f"notyet: {gone}"}
+    python.unlink()
+    python.symlink_to(sys.executable)
+    (folder / "launch.py").unlink()
+    assert json.loads(run()) == {"systemMessage": f"notyet: {gone}"}
 
 
 @pytest.mark.parametrize(
