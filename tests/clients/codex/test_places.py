@@ -87,7 +87,6 @@ def test_a_worktree_has_the_hooks_of_its_root_checkout(codex):
     tree = codex.folder / "tree"
     codex.git("worktree", "add", "--quiet", str(tree))
     codex.project = tree
-    codex.trust()
     all_trusted(codex)
     is_gated(codex, PATH=codex.path_with_notyet())
     assert (tree / "fixed").exists()

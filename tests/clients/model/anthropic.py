@@ -113,7 +113,7 @@ def _tool(step: Step, request: Request) -> tuple[str, dict[str, Any]]:
         "prompt": step.task,
         "subagent_type": step.agent_type or "general-purpose",
         "run_in_background": step.background,
-    }
+    } | ({"isolation": "worktree"} if step.isolated else {})
     known = offered[name]["input_schema"]["properties"]
     return name, {key: value for key, value in given.items() if key in known}
 

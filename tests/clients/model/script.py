@@ -46,6 +46,7 @@ class Spawn:
     task: str
     agent_type: str = ""
     background: bool = False
+    isolated: bool = False  # in a work tree of its own, which only Claude Code can do
 
 
 @dataclass(frozen=True)
