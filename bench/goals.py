@@ -45,6 +45,11 @@ GOALS = {
         limit=1.0,
         bound="Git has to look at every file (10,000 calls of lstat and a walk through the folders), and the hook waits for it. Before git can be started come the interpreter, the configuration and the code that knows which files matter; while it runs the ledger is opened, and a second git lists the index; after it only the question to the ledger, and the record. On two cores that are busy otherwise git's own threads and the hook share them.",
     ),
+    "hook.members": Goal(
+        "a project with 100 members, in multiples of one without",
+        limit=1.2,
+        bound="Which members changed is told by one look of git at the whole repository; only their files are read. Trusted members are listed from the records of trust, one folder each.",
+    ),
     # Decisions in process.
     "engine.loop": Goal(
         "3 guarded, recorded Python gates, in multiples of a plain loop",

@@ -82,6 +82,12 @@ class Home:
         """Return the file with a project's payload: beside it, so that nothing in it is new."""
         return place.with_suffix(".payload.json")
 
+    def start(self, place: Path, session: str) -> None:
+        """Begin the session of a project."""
+        self.write_payload(place, session, hook_event_name="SessionStart", source="startup")
+        self.hook(place)()
+        self.write_payload(place, session)
+
     def hook(self, place: Path) -> Callable[[], None]:
         """Return what runs the hook once in a project, as installed."""
         payload = str(self.payload_of(place))

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 SUBAGENT = {"hook_event_name": "SubagentStop", "agent_id": "a1", "agent_type": "Explore"}
 FILES = (100, 1_000, 10_000)
+MEMBERS = 100
 
 
 def measure(effort: Effort) -> list[Result]:
     """Start hooks in turns with a bare interpreter, each in a project of its own."""
     with tempfile.TemporaryDirectory(prefix="notyet-bench-") as folder:
         home = Home(folder)
-        return [*_stops(home, effort), *_remembered(home, effort)]
+        return [*_stops(home, effort), *_remembered(home, effort), *_members(home, effort)]
 
 
 def _stops(home: Home, effort: Effort) -> list[Result]:
@@ -101,4 +102,36 @@ def _remembered(home: Home, effort: Effort) -> list[Result]:
         ),
         Row("  the same, in bare starts", BARE_WORDS, figures["bare"], figures["spared"]),
         Row("  for scale: git status alone", BARE_WORDS, figures["bare"], figures["look"]),
+    ]
+
+
+def _members(home: Home, effort: Effort) -> list[Result]:
+    """Skip a gate in a project with many members, of which none changed since the session began."""
+    say(f"a project with {MEMBERS} members")
+    places = {}
+    for name, more in (("alone", ""), ("members", 'members = ["packages/*"]\n')):
+        place = home.project(name, "")
+        (place / "notyet.toml").write_text(f'{more}[gates.g]\nrun = "true"\n')
+        for number in range(MEMBERS):
+            folder = place / "packages" / f"p{number}"
+            folder.mkdir(parents=True)
+            (folder / "notyet.toml").write_text('[gates.t]\nrun = "true"\n')
+        grow(place, FILES[0])
+        home.notyet("trust", "--yes", cwd=place)
+        home.start(place, name)
+        (place / "changed.txt").write_text("since the session began\n")
+        home.hook(place)()  # the one time that the gate runs
+        found = home.last_stop(place)
+        if found != ("passed", "remembered"):
+            raise RuntimeError(f"the stop of {name!r} was recorded as {found}")
+        places[name] = home.hook(place)
+    figures = interleaved(effort.rounds(60), 1, **places)
+    return [
+        Row(
+            f"a remembered pass in a project with {MEMBERS} members",
+            "the same without members",
+            figures["alone"],
+            figures["members"],
+            "hook.members",
+        )
     ]

@@ -39,7 +39,7 @@ class Place:
     def begin(self, *, since=None, **fields):
         """An agent begins, as the hook is told; its host began at a time, by the clock."""
         fields = {"session_id": "s1", "cwd": str(self.project)} | fields
-        drive_sync(remember_start(StartEvent(**fields), self.gates, self.ledger, 5.0, since))
+        drive_sync(remember_start(StartEvent(**fields), self.gates, self.ledger, 5.0, since=since))
 
     def stop(self, *, within=None, **fields):
         """An agent stops; what it says is never the same."""

@@ -15,6 +15,7 @@ PROMISED = {
     "hook.one": 2.0,
     "hook.five": 2.5,
     "hook.remembered": 1.0,
+    "hook.members": 1.2,
     "engine.loop": 5.0,
     "engine.pluggy": 1.0,
     "commands.hundred": 1.2,

@@ -30,6 +30,7 @@ from notyet.config.find import (
     toml_files,
 )
 from notyet.config.load import NO_LOOK, PATIENCE, load
+from notyet.config.members import member_files, trusted_members, untrusted_members
 from notyet.config.records import has_record, place_of
 from notyet.config.remote import RemoteSource
 from notyet.config.shapes import meant_workspace
@@ -303,11 +304,35 @@ def files_to_trust(path: str, hosts: Sequence[str], environ: Mapping[str, str]) 
     if path != folder:
         found = [file for file in found if file.path == path]
     found = [file for file in found if not file.is_gone] or found[:1]
+    paths = {file.path for file in found}
+    found += [file for file in members_of(found, environ) if file.path not in paths]
     for host in dict.fromkeys([*hosts, *named]):
         for place in dict.fromkeys([folder, *folders_of(folder, host, is_recorded)]):
             files = host_files(host, place, environ, is_recorded)
             found += [file for file in files if not file.is_users and file not in found]
     return found
+
+
+def members_of(files: Sequence[ConfigFile], environ: Mapping[str, str]) -> list[ConfigFile]:
+    """Return the files of the members that files name, as they are now."""
+    state, is_recorded = state_folder(environ), records(environ)
+    found: dict[str, ConfigFile] = {}
+    waiting = [*files]
+    while waiting:
+        file = waiting.pop(0)
+        try:
+            globs = () if file.is_gone else candidate(file, environ).settings.members
+        except OSError:
+            continue
+        folder = os.path.dirname(file.path)
+        known = trusted_members(state, folder, globs) if globs else []
+        others = untrusted_members(folder, globs, known, print) if globs else []
+        for name in sorted({*known, *others}):
+            for member in member_files(os.path.join(folder, name), is_recorded):
+                if not member.is_gone and member.path not in found:
+                    found[member.path] = member
+                    waiting.append(member)
+    return [*found.values()]
 
 
 def records(environ: Mapping[str, str]) -> Callable[[str], bool]:

@@ -26,7 +26,7 @@ from notyet.config.find import (
     text_of,
     toml_files,
 )
-from notyet.config.lint import lint
+from notyet.config.lint import linked_members, lint
 from notyet.config.pyproject import in_place
 from notyet.config.readers import read_file
 from notyet.core.record import as_dict, replace
@@ -146,6 +146,7 @@ def _check(file: ConfigFile, waits: Sequence[Wait]) -> Checked:
     document = examine(text, file.path, KIND_NOTYET).document if file.kind == KIND_NOTYET else None
     warnings = [*settings.warnings, *lint(settings, document, waits, os.environ)]
     mistakes = [*settings.mistakes, *_beside(file)]
+    mistakes += linked_members(settings, document) if document is not None else ()
     return Checked(
         path=_relative(file.path),
         kind=file.kind,

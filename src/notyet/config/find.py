@@ -140,20 +140,28 @@ def tomls_above(
     trusted: set[str] = set()
     top = 0  # how many of them are in the repository
     for folder, place in placed(above(cwd)) if cwd else ():
-        base, at = folder.rstrip("/"), place.rstrip("/")
-        is_there = False
-        for name in (FILE_NAME, PYPROJECT):
-            path = f"{base}/{name}"
-            is_known, is_beside = is_recorded(f"{at}/{name}"), is_there
-            is_there = source.exists(path)
-            if name == PYPROJECT and is_there:  # it does not count beside a notyet.toml
-                is_there = (is_known or not is_beside) and has_table(path, source)
+        base = folder.rstrip("/")
+        for path, at, is_there, is_known in tomls_in(base, place, is_recorded, source):
             if (is_known or is_there) and not (users and _is_same(path, users)):
-                found.append((path, f"{at}/{name}", is_there))
+                found.append((path, at, is_there))
                 trusted.update((path,) if is_known else ())
         if found and not top and source.exists(f"{base}/.git"):
             top = len(found)
     return [one for number, one in enumerate(found) if one[0] in trusted or number < max(top, 1)]
+
+
+def tomls_in(
+    folder: str, place: str, is_recorded: Callable[[str], bool], source: FileSource
+) -> list[tuple[str, str, bool, bool]]:
+    """Return the files that a folder can have: path, place, if it exists and if it has a record."""
+    at = place.rstrip("/")
+    path, its_place = f"{folder}/{FILE_NAME}", f"{at}/{FILE_NAME}"
+    toml = (path, its_place, source.exists(path), is_recorded(its_place))
+    path, its_place = f"{folder}/{PYPROJECT}", f"{at}/{PYPROJECT}"
+    is_there, is_known = source.exists(path), is_recorded(its_place)
+    if is_there:  # it does not count beside a notyet.toml
+        is_there = (is_known or not toml[2]) and has_table(path, source)
+    return [toml, (path, its_place, is_there, is_known)]
 
 
 def trusted_part(path: str, text: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from notyet.config.document import Mistake
 from notyet.config.find import FILE_NAME, user_folder
+from notyet.config.members import folders
 from notyet.config.shell import commands
 from notyet.core.event import SCOPES
 from notyet.core.gate import EVERY_AGENT, Command, machine_of
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 _GIT_TIMEOUT = 20.0
 _MOST_GLOBS = 1000  # more may be too long for one command line
+_MOST_FOLDERS = 20_000
 _UNMATCHED = 1  # the exit code of git
 _LIST = ("ls-files", "--cached", "--others", "--exclude-standard", "--error-unmatch", "-z", "--")
 # Words that a shell knows without a program.
@@ -72,7 +74,23 @@ def lint(
     if document is not None:
         found += file.lint_time(waits)
         found += file.lint_ledger(document)
+        found += file.lint_members(document)
     return sorted(found, key=lambda warning: (warning.line, warning.column))
+
+
+def linked_members(settings: FileSettings, document: Document) -> Iterator[Mistake]:
+    """Yield a mistake for each link that a glob of members matches: it may leave the project."""
+    for number, glob in enumerate(settings.members):
+        links: list[str] = []
+        folders(os.path.dirname(settings.file), [glob], [_MOST_FOLDERS], links)
+        for link in links:
+            words = f"`{visible(link)}` is a link, so it is not a member"
+            yield _of_member(settings, document, number, words)
+
+
+def _of_member(settings: FileSettings, document: Document, number: int, words: str) -> Mistake:
+    line, column = document.locate(("members", number))
+    return Mistake(file=settings.file, line=line, column=column, message=words)
 
 
 class _File:
@@ -125,6 +143,14 @@ class _File:
                 message="[ledger] has an effect only in your own notyet.toml",
                 hint="move it to ~/.config/notyet/notyet.toml",
             )
+
+    def lint_members(self, document: Document) -> Iterator[Mistake]:
+        """Yield a warning for each glob of members that matches nothing."""
+        for number, glob in enumerate(self._settings.members):
+            links: list[str] = []
+            if not folders(self._folder, [glob], [_MOST_FOLDERS], links) and not links:
+                words = f"`{visible(glob)}` matches no folder"
+                yield _of_member(self._settings, document, number, words)
 
     def _patterns(self, gate: Gate) -> Iterator[Mistake]:
         match = gate.match

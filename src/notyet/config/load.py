@@ -14,7 +14,6 @@ from notyet.config.find import (
     host_files,
     known_as,
     parent,
-    root_of,
     starts,
     state_folder,
     toml_files,
@@ -27,7 +26,7 @@ from notyet.core.record import Record, replace
 from notyet.core.text import visible
 from notyet.errors import Refused
 from notyet.hosts import HOSTS, host_named
-from notyet.light import LOCAL, basename, getcwd, is_remote, join, real_folder
+from notyet.light import LOCAL, getcwd, is_remote, join, real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +39,9 @@ if TYPE_CHECKING:
     from notyet.ledger.prune import Retention
 
     Layer = tuple[ConfigFile, FileSettings]
+    # Called with the folder of a project, its globs and its trusted members; returns the members
+    # whose files count, or None for all.
+    Choose = Callable[[str, Sequence[str], Sequence[str]], Iterable[str] | None]
 
 # Seconds to read the files of a workspace; with 0 it is not connected to, and records of trust are
 # all that is known of it.
@@ -102,6 +104,7 @@ def load(
     patience: float = PATIENCE,
     draft: Draft | None = None,
     event: StopEvent | None = None,
+    members: Choose | None = None,
 ) -> Setup:
     """Return what is in force for a host's agent that works in a folder.
 
@@ -116,7 +119,8 @@ def load(
 
     `draft` replaces the project's own file, for a comparison: the caller must not run any of it.
 
-    Gates that cannot apply to `event` may be left out.
+    Gates that cannot apply to `event` may be left out. `members` chooses the members of a project
+    whose files are loaded; without it, all of them are.
     """
     layers = Layers(state_folder(environ), agent, workspace, event)
     place = real_folder(cwd)
@@ -128,6 +132,10 @@ def load(
         _add_draft(layers, place, environ, draft)
     else:
         _add_projects(layers, cwd, project, environ)
+    if layers.has_members and not only:
+        from notyet.config.members import add_members
+
+        add_members(layers, members)
     read_for = _readable(host, agent)
     left_to = host_named(agent or host).runs if (agent or host) in HOSTS else ()
     if not is_remote(workspace):
@@ -248,6 +256,8 @@ class Layers:
         self.left: tuple[str, str] | None = None  # the project of the session, and the agent's now
         self.project = ""  # the folder of the nearest project file that is in force
         self.has_root = False  # files above that one do not count
+        self.has_members = False
+        self.members: set[str] = set()  # the files of members
         self.is_placed = False  # a project file named the workspace, or this machine
         self.workspace = workspace if self.is_elsewhere else ""
         self.named_by: Trusted | None = None  # the file that named the workspace
@@ -307,6 +317,7 @@ class Layers:
         if is_projects(file):
             self.project = self.project or parent(file.path)
             self.has_root = self.has_root or settings.root
+            self.has_members = self.has_members or bool(settings.members)
             if file.place and file.place != file.path:
                 self.linked.append(file.path)
         if file.root and not is_remote(file.root):
@@ -316,13 +327,20 @@ class Layers:
 
     def setup(self) -> Setup:
         """Merge the layers."""
-        layers = _named_apart(_outermost_first(self.layers))
+        layers = self.layers
+        if sum(is_projects(file) for file, _ in layers) > 1 or self.members:
+            from notyet.config.layers import arranged
+
+            layers = arranged(layers, self.members)
         gates = _merged_gates(layers, is_elsewhere=bool(self.workspace))
-        limits, limit_files = _merged_limits(layers)
+        limits: dict[str, Any] = {}
+        limit_files: dict[str, str] = {}
         reply: dict[str, str] = {}
         ledger: dict[str, Any] = {}
         tell = False
         for file, settings in layers:
+            limits |= settings.limits
+            limit_files |= dict.fromkeys(settings.limits, file.path)
             reply |= settings.reply
             ledger |= settings.ledger if file.is_users else {}
             tell = tell if settings.start_tell is None else settings.start_tell
@@ -355,88 +373,6 @@ class Layers:
 def is_projects(file: ConfigFile) -> bool:
     """Return True for a `notyet.toml` that is not the user's."""
     return file.kind == KIND_NOTYET and not file.is_users
-
-
-def _outermost_first(layers: Sequence[Layer]) -> list[Layer]:
-    """Return layers with the files of projects from the outermost to the innermost folder."""
-    ours = [layer for layer in layers if is_projects(layer[0])]
-    if len(ours) > 1:
-        ours.sort(key=lambda layer: (is_remote(layer[0].path), layer[0].path.count("/")))
-    inner = iter(ours)
-    return [next(inner) if is_projects(layer[0]) else layer for layer in layers]
-
-
-def _named_apart(layers: list[Layer]) -> list[Layer]:
-    """Return layers in which no project file replaces a gate or observer of an outer one (J6).
-
-    Where names are the same, the inner gate is called `folder:name`.
-    """
-    taken: set[str] = set()
-    outermost = ""
-    apart = []
-    for file, settings in layers:
-        named = settings
-        if is_projects(file):
-            outermost = outermost or parent(file.path)
-            names = {*settings.left_out, *(gate.name for gate in settings.gates)}
-            names.update(observer.name for observer in settings.observers)
-            if not taken.isdisjoint(names):
-                named = _renamed(settings, names & taken, _label(file, outermost))
-            taken |= names
-        apart.append((file, named))
-    return apart
-
-
-def _renamed(settings: FileSettings, names: set[str], label: str) -> FileSettings:
-    """Return settings whose gates and observers of these names have a label before their name."""
-
-    def named(name: str) -> str:
-        return f"{label}:{name}" if name in names else name
-
-    return replace(
-        settings,
-        gates=tuple([replace(gate, name=named(gate.name)) for gate in settings.gates]),
-        left_out=tuple(map(named, settings.left_out)),
-        observers=tuple([replace(one, name=named(one.name)) for one in settings.observers]),
-    )
-
-
-def _label(file: ConfigFile, outermost: str) -> str:
-    """Return the folder of a file in its repository, or else below the outermost project file."""
-    folder = parent(file.path)
-    for top in (root_of(folder, file.source), outermost):
-        if folder.startswith(f"{top.rstrip('/')}/"):
-            return folder[len(top) :].strip("/")
-    return basename(file.path if folder == outermost else folder)
-
-
-def _merged_limits(layers: Iterable[Layer]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the limits, and the file that sets each.
-
-    A project's file wins over the user's. An inner one can only make limits stricter: else an agent
-    could loosen those of the project by going into a folder.
-    """
-    limits: dict[str, Any] = {}
-    files: dict[str, str] = {}
-    has_outer = False
-    for file, settings in layers:
-        for name, limit in settings.limits.items():
-            if not has_outer or _is_stricter(name, limit, limits.get(name)):
-                limits[name], files[name] = limit, file.path
-        has_outer = has_outer or is_projects(file)
-    return limits, files
-
-
-def _is_stricter(name: str, limit: int, outer: int | None) -> bool:
-    """Return True if a limit sends an agent back more often than the outer one."""
-    from notyet.core.limits import Limits
-
-    outer = getattr(Limits(), name) if outer is None else outer
-    if name == "wait_for_background":
-        return bool(outer) and not limit
-    if name == "max_blocks":
-        return limit > outer
-    return outer != 0 and (limit == 0 or limit > outer)  # 0: no limit
 
 
 def _merged_gates(layers: Iterable[Layer], *, is_elsewhere: bool) -> tuple[Gate, ...]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Report
     from notyet.engine.observers import Watch
     from notyet.engine.unchanged import Files
+    from notyet.git.fingerprint import FileSet
     from notyet.ledger import AnyLedger, Begun
     from notyet.run.drive import Ends, Progress, Steps
     from notyet.run.functions import GateFunction
@@ -101,6 +102,7 @@ class Stop:
         wait_for_equal: float = WAIT_FOR_EQUAL,
         progress: Progress | None = None,
         answers: Mapping[str, Report] | None = None,
+        looked: Mapping[FileSet, str] = {},
         unchecked: tuple[str, ...] = (),
         untrusted: Sequence[str] = (),
     ) -> None:
@@ -116,6 +118,7 @@ class Stop:
         self.event = event
         self.gates = gates
         self.declared = declared or gates  # all gates, also those that do not apply
+        self.looked = looked  # fingerprints that are known already
         self.ledger = ledger
         self.limits = limits
         self.unchecked = unchecked
@@ -250,7 +253,7 @@ def _files_of(
         return None
     from notyet.engine.unchanged import Files
 
-    return Files(stop.event, stop.gates, stop.deadline)
+    return Files(stop.event, stop.gates, stop.deadline, stop.looked)
 
 
 def _run_stages(stop: Stop, planned: Plan, files: Files | None) -> Steps[tuple[list[Report], str]]:

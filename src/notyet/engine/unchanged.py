@@ -84,12 +84,20 @@ def _is_inside(folder: str, other: str) -> bool:
 class Files:
     """The files that the gates of one stop depend on, as they look before and after."""
 
-    def __init__(self, event: StopEvent, gates: Sequence[Gate], deadline: Deadline) -> None:
+    def __init__(
+        self,
+        event: StopEvent,
+        gates: Sequence[Gate],
+        deadline: Deadline,
+        looked: Mapping[FileSet, str] = {},
+    ) -> None:
+        """Take also the fingerprints that are known already."""
         self._event = event
+        self._looked = looked
         self._gates = {gate.name: gate for gate in gates if can_skip(gate)}
         self._files = {name: files_of(gate, event) for name, gate in self._gates.items()}
         self._deadline = deadline
-        self._look = _Look(self._files)
+        self._look = _Look(self._files, looked)
         self._trees: Mapping[str, str] = {}
 
     def begin(self) -> Steps[None]:
@@ -101,7 +109,7 @@ class Files:
         names = {gate.name for gate in running}
         self._files = {name: parts for name, parts in self._files.items() if name in names}
         if self._look.git is None:
-            self._look = _Look(self._files)
+            self._look = _Look(self._files, self._looked)
         yield from self._look.finish(self._part_of(PATIENCE))
         self._trees = self._look.trees(self._files)
 
@@ -196,11 +204,14 @@ def trees_of(files: Mapping[str, tuple[FileSet, ...]], patience: float) -> Steps
 class _Look:
     """One look at the files of some gates; git can start before the result is needed."""
 
-    def __init__(self, files: Mapping[str, tuple[FileSet, ...]]) -> None:
-        self._file_sets = [*dict.fromkeys(part for parts in files.values() for part in parts)]
+    def __init__(
+        self, files: Mapping[str, tuple[FileSet, ...]], known: Mapping[FileSet, str] = {}
+    ) -> None:
+        wanted = dict.fromkeys(part for parts in files.values() for part in parts)
+        self._file_sets = [part for part in wanted if part not in known]
         self.git: Fingerprinting | None = None
         self._spent = 0.0  # seconds, on beginning
-        self.found: dict[FileSet, str] = {}  # fingerprints; empty where one is unknown
+        self.found = {**known}  # fingerprints; empty where one is unknown
         self._reasons: dict[FileSet, str] = {}  # why it is
 
     def begin(self, patience: float) -> Steps[None]:
@@ -218,7 +229,7 @@ class _Look:
         if self.git is None:
             return
         trees = yield Call(self.git.finish, (self._reasons, ends))
-        self.found = dict(zip(self._file_sets, trees, strict=True))
+        self.found |= zip(self._file_sets, trees, strict=True)
 
     def leave(self) -> None:
         """End what was begun, unless it is being finished."""
@@ -258,22 +269,29 @@ def remember_start(
     gates: Sequence[Gate],
     ledger: AnyLedger,
     patience: float,
+    *,
     since: float | None = None,
+    members: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> Steps[None]:
     """Remember with which files an agent begins, within a time. Raises LedgerError.
 
+    `members` are the folders of projects with members, and their globs.
     `since` is when its host began, if that is known: a session cannot begin with files that changed
     after that. Its start may have been planted, so its files count as unknown.
     """
     ends = monotonic() + patience
-    trees = yield from _begun_with(event, gates, patience, since)
+    trees = yield from _begun_with(event, gates, patience, since, members)
     if trees:
         left = max(_LEAST_LEFT, ends - monotonic())
         yield Call(ledger.remember_start, (event, trees, left))
 
 
 def _begun_with(
-    event: StartEvent, gates: Sequence[Gate], patience: float, since: float | None
+    event: StartEvent,
+    gates: Sequence[Gate],
+    patience: float,
+    since: float | None,
+    members: Sequence[tuple[str, Sequence[str]]],
 ) -> Steps[dict[str, str]]:
     """Return the fingerprints that an agent begins with, by scope, unknown ones included.
 
@@ -285,8 +303,15 @@ def _begun_with(
     if event.scope == "subagent":  # a session's start stands for its subagents' gates too
         skippable = [*select(stop_of(event), skippable)]
     files = {gate.name: files_of(gate, event) for gate in skippable}
-    look = _Look(files)
+    projects = {f"members of {root}": (FileSet(root),) for root, _ in members}
+    look = _Look(files | projects)
     yield from look.finish(patience)
     is_late = since is not None and not event.agent_id and look.changed_after(since)
-    trees = look.trees(files)
-    return {scope_key(files[name]): "" if is_late else tree for name, tree in trees.items()}
+    found = {scope_key(files[name]): tree for name, tree in look.trees(files).items()}
+    if members:
+        from notyet.engine.members import members_at_start
+
+        for root, globs in members:
+            scan = look.git.scan_of(FileSet(root)) if look.git is not None else None
+            found |= members_at_start(scan, root, globs)
+    return dict.fromkeys(found, "") if is_late else found

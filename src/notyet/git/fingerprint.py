@@ -81,6 +81,24 @@ class Scan:
         self._index: Listing | None = None
         self._ignored: dict[str, GitCommand] = {}
         self._known = ""
+        self._watched: dict[str, bytes] = {}
+        self.head = b""
+        self.changes: dict[bytes, bytes] = {}  # what git and the disk say of each changed path
+
+    def watch(self, folders: Sequence[str]) -> None:
+        """Look in the index for entries of folders, too; `untracked` returns those without any."""
+        inside = f"{self._repository.root.rstrip('/')}/"
+        self._watched = {one: light.fsencode(one.removeprefix(inside)) for one in folders}
+
+    @property
+    def top(self) -> str:
+        """The top folder of the files, to which paths are relative."""
+        return self._repository.root
+
+    def untracked(self) -> list[str]:
+        """Return the watched folders without a file in the index."""
+        unseen = self._index.unseen if self._index is not None else self._watched
+        return [folder for folder in self._watched if folder in unseen]
 
     def add_folder(self, folder: str) -> None:
         """Add a folder that a file set names, to check that git does not ignore it."""
@@ -96,7 +114,7 @@ class Scan:
         yield self._list()
 
     def _list(self) -> GitCommand:
-        self._index = listing = Listing(self._begun)
+        self._index = listing = Listing({**self._watched, **self._begun})
         more = exact_globs(self._folder, self._paths, self._repository.root)
         return self._command(LIST, listing.take_chunk, more)
 
@@ -111,7 +129,8 @@ class Scan:
 
     def ignore_checks(self) -> Iterator[GitCommand]:
         """Yield the commands that check whether git ignores folders without tracked files."""
-        for folder in self._index.unseen if self._index is not None else ():
+        unseen = self._index.unseen if self._index is not None else {}
+        for folder in [one for one in self._begun if one in unseen]:
             ask = ("check-ignore", "--quiet", "--", light.join(folder, ANY))
             root = self._repository.root
             self._ignored[folder] = GitCommand(root, ask, self._status.take, root)
@@ -140,6 +159,7 @@ class Scan:
         index = self._index
         assert index is not None  # set by `begin`
         entries, changed = _read_status(bytes(self._status))
+        self.head = entries.partition(b"\0")[0].removeprefix(_HEAD[0])
         others = self._nested_repositories() if self._paths else []
         is_new = entries.startswith(_NEW) or b"\0" + _NEW in entries
         if self._paths and not (others or is_new or index.is_filled):
@@ -153,6 +173,7 @@ class Scan:
             hidden = dict.fromkeys(files.present(top, index.hidden))
             for path in dict.fromkeys((*changed, *hidden, *others)):
                 content = files.content(top, path, is_listed=path not in hidden)
+                self.changes[path] = changed.get(path, b"") + b"\0" + content
                 seen.update(b"%d %b%d " % (len(path), path, len(content)) + content)
         return seen.hexdigest()
 
@@ -165,15 +186,16 @@ def _why(command: GitCommand) -> str:
     return command.reason if command.code is None else REFUSED
 
 
-def _read_status(status: bytes) -> tuple[bytes, list[bytes]]:
-    """Return the entries of files and HEAD, and the paths whose content git has not hashed."""
-    entries, changed = [], []
+def _read_status(status: bytes) -> tuple[bytes, dict[bytes, bytes]]:
+    """Return the entries of files and HEAD, and those of paths whose content git has not hashed."""
+    entries: list[bytes] = []
+    changed: dict[bytes, bytes] = {}
     for entry in status.split(b"\0"):
         kind = entry[:1]
         if kind == b"?":
-            changed.append(entry[2:])
+            changed[entry[2:]] = entry
         elif kind in _FIELDS:
-            changed.append(entry.split(b" ", _FIELDS[kind])[-1])
+            changed[entry.split(b" ", _FIELDS[kind])[-1]] = entry
         elif not entry.startswith(_HEAD):
             continue
         entries.append(entry)
@@ -218,8 +240,14 @@ class Fingerprinting:
     The caller must call `finish` or `leave`.
     """
 
-    def __init__(self, file_sets: Sequence[FileSet], patience: float) -> None:
+    def __init__(
+        self,
+        file_sets: Sequence[FileSet],
+        patience: float,
+        watched: Mapping[FileSet, Sequence[str]] = {},
+    ) -> None:
         self._file_sets = file_sets
+        self._watched = watched  # folders to look for in the index
         self._ends = monotonic() + patience
         self._failed: dict[FileSet, str] = {}
         self._folders: dict[FileSet, str] = {}  # real paths
@@ -262,6 +290,10 @@ class Fingerprinting:
         files = self._files.newest if self._files is not None else 0.0
         return max([files, *map(commit_made_at, tops)])
 
+    def scan_of(self, file_set: FileSet) -> Scan | None:
+        """Return what `finish` saw of a file set; None if it is unknown."""
+        return None if file_set in self._failed else self._chosen.get(file_set)
+
     def leave(self) -> None:
         """End the git commands, unless `finish` has taken them."""
         if self._runs:
@@ -297,6 +329,8 @@ class Fingerprinting:
             scan = self._scans[what] = self._scans.get(what) or Scan(repository, what)
             self._chosen[file_set] = scan
             scan.add_folder(self._folders[file_set])
+            if file_set in self._watched:
+                scan.watch(self._watched[file_set])
         runs.start([command for scan in self._scans.values() for command in scan.begin()])
 
     def _read_settings(self, repositories: list[Repository], runs: GitRuns) -> None:

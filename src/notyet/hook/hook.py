@@ -24,12 +24,13 @@ from notyet.light import real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from notyet.config.load import Setup
     from notyet.core.event import StartEvent
     from notyet.core.verdict import Decision
+    from notyet.git.fingerprint import FileSet
     from notyet.hook.payload import HostCall
     from notyet.ledger.ledger import Ledger
 
@@ -82,6 +83,8 @@ class Hook:
         self.warnings = call.warnings
         self.event: StopEvent | None = None
         self.session: object = None  # as the payload has it, even if it is no event
+        self.looked: dict[FileSet, str] = {}  # fingerprints that are known before the gates run
+        self.members: list[tuple[str, Sequence[str]]] = []  # projects with members, and their globs
 
     def answer(self) -> Reply:
         """Follow the line from payload to reply."""
@@ -207,6 +210,7 @@ class Hook:
             if self.is_probe()
             else min(longest, self.time_left() / 3),
             event=None if self.sees_all or self.is_probe() else self.event,
+            members=None if self.sees_all or self.is_probe() else self._members,
         )
         if setup.linked and not self.sees_all and not self.is_probe():
             from notyet.config.compiled import note_work_trees
@@ -239,6 +243,25 @@ class Hook:
         line = f"works in {works_in}, was started in {started_in}: the gates of both run"
         return replace(setup, warnings=(*setup.warnings, f"the agent {line}"))
 
+    def _members(
+        self, root: str, globs: Sequence[str], known: Sequence[str]
+    ) -> Iterable[str] | None:
+        """Return the members of a project whose files count; None for all."""
+        self.members.append((root, globs))
+        if self.event is None:  # a start: of trusted ones there is nothing to say yet
+            from notyet.config.members import untrusted_members
+
+            return untrusted_members(root, globs, known, self.warnings.append)
+        from notyet.engine.members import changed_members
+
+        patience = min(_LOOK, self.time_left() / 4)
+        try:
+            project = (root, globs, known)
+            ledger = self._open_ledger()
+            return changed_members(self.event, ledger, patience, project, self.looked)
+        except LedgerError:  # which is said when the stop is entered
+            return None
+
     def check(self, event: StopEvent, setup: Setup) -> Decision | None:
         """Run the gates that apply, and record the decision; None if none applies."""
         from notyet.core.plan import missing_names, select
@@ -264,6 +287,7 @@ class Hook:
             watches=self._watches(setup),
             before_commands=self.before_commands,
             on_wait=self._use_wait,
+            looked=self.looked,
             unchecked=setup.unchecked,
             untrusted=() if setup.gates else setup.distrust,
         )
@@ -280,9 +304,10 @@ class Hook:
         """Return the ledger. It stays open: closing costs a checkpoint, before our answer."""
         from notyet.ledger.ledger import Ledger
 
-        self.call.ledger = ledger = Ledger(patience=self.patience())  # calls end earlier (E9)
-        ledger.called_at = host_started_at()
-        return ledger
+        if self.call.ledger is None:
+            self.call.ledger = Ledger(patience=self.patience())  # calls end earlier (E9)
+            self.call.ledger.called_at = host_started_at()
+        return self.call.ledger
 
     def _watches(self, setup: Setup) -> list[Any]:
         if not setup.observers:

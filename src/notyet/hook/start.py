@@ -42,7 +42,7 @@ def answer_start(hook: Hook, event: StartEvent) -> Reply:
     if off:
         return _reply(hook, event, [off])
     setup = hook.load(event, 0.0)
-    if any(gate.when == "changed" for gate in setup.gates):
+    if hook.members or any(gate.when == "changed" for gate in setup.gates):
         try:
             _remember_files(hook, event, setup)
         except LedgerError as error:  # then its gates run once more, that is all
@@ -93,7 +93,10 @@ def _remember_files(hook: Hook, event: StartEvent, setup: Setup) -> None:
     patience = min(_LOOK, hook.time_left() / 3)
     ledger = Ledger(repair=False)  # the next stop repairs it, and tells the user
     try:
-        drive_sync(remember_start(event, setup.gates, ledger, patience, since))
+        members = hook.members
+        drive_sync(
+            remember_start(event, setup.gates, ledger, patience, since=since, members=members)
+        )
     finally:
         ledger.close()
 

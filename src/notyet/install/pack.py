@@ -62,6 +62,10 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         # While git looks at them.
         "looking": ("notyet.ledger.passes",),
+        # Where a project has several files, members, or a table in its pyproject.toml.
+        "layers": ("notyet.config.layers",),
+        "members": ("notyet.config.members", "notyet.engine.members"),
+        "pyproject": ("notyet.config.pyproject",),
     }
 )
 # What these import of Python's own that may be libraries, which are looked for in every folder.

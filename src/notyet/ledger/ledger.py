@@ -314,6 +314,12 @@ class Ledger:
 
         return self.connection.read(lambda db: recall(db, event, wanted), patience)
 
+    def start_of(self, event: StopEvent, patience: float | None = None) -> Mapping[str, str]:
+        """Return the files that the agent of an event started with: scope -> tree."""
+        from notyet.ledger.passes import start_of
+
+        return self.connection.read(lambda db: start_of(db, event), patience)
+
     def remember(self, reports: Sequence[Report], patience: float | None = None) -> None:
         """Remember the passes among reports; forget those that failures refute."""
         from notyet.ledger.passes import remember

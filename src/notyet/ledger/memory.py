@@ -147,9 +147,17 @@ class MemoryLedger:
     ) -> Mapping[str, str]:
         """Return why gates can be skipped: gate -> "passed" or "unchanged" (N1)."""
         with self._changed:
-            known = [self._starts[a] for a in agents_of(event) if a in self._starts]
             passed = [(one.definition, here(one.tree)) in self._passes for one in wanted]
-            return skip_causes(wanted, known[0] if known else {}, passed)
+            return skip_causes(wanted, self._start_of(event), passed)
+
+    def start_of(self, event: StopEvent, _patience: float | None = None) -> Mapping[str, str]:
+        """Return the files that the agent of an event started with: scope -> tree."""
+        with self._changed:
+            return self._start_of(event)
+
+    def _start_of(self, event: StopEvent) -> Mapping[str, str]:
+        known = [self._starts[a] for a in agents_of(event) if a in self._starts]
+        return known[0] if known else {}
 
     def remember(self, reports: Sequence[Report], _patience: float | None = None) -> None:
         """Remember the passes among reports; forget those that failures refute."""

@@ -120,13 +120,18 @@ def failures_in(reports: Sequence[Report]) -> list[tuple[str, str]]:
 
 def recall(db: sqlite3.Connection, event: StopEvent, wanted: Sequence[Wanted]) -> dict[str, str]:
     """Return why gates can be skipped."""
-    start: dict[str, str] = {}
+    start = start_of(db, event)
+    passed = [db.execute(_HAS_PASSED, _pass_of(one)).fetchone() is not None for one in wanted]
+    return skip_causes([*map(_storable, wanted)], start, passed)
+
+
+def start_of(db: sqlite3.Connection, event: StopEvent) -> dict[str, str]:
+    """Return the files that the agent of an event started with: scope -> tree."""
     for agent in agents_of(event):
         start = dict(db.execute(_START_OF, tuple(map(key_text, agent))).fetchall())
         if start:
-            break
-    passed = [db.execute(_HAS_PASSED, _pass_of(one)).fetchone() is not None for one in wanted]
-    return skip_causes([*map(_storable, wanted)], start, passed)
+            return start
+    return {}
 
 
 def passed_at(db: sqlite3.Connection, one: Wanted) -> tuple[float, int]:

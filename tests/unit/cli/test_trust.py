@@ -237,3 +237,28 @@ def test_hooks_for_starts_are_shown_too(project, capsys):
     main(["trust", "--show", "--read", "claude"])
     said = capsys.readouterr().out
     assert "claude SessionStart[0] begin" in said.partition("would run:")[2]
+
+
+@pytest.mark.rule("J6")
+def test_the_files_of_members_are_shown_and_trusted_with_the_root(project, capsys):
+    (project / "notyet.toml").write_text('members = ["packages/*"]\n' + TEXT)
+    for name in ("a", "b"):
+        new_project(project / "packages" / name, TEXT, trusted=False)
+    (project / "packages/empty").mkdir()
+    assert main(["trust", "--show"]) == 1
+    said = capsys.readouterr().out
+    for name in ("", "packages/a/", "packages/b/"):
+        assert f"{project}/{name}notyet.toml  (not trusted)" in said
+    assert main(["trust", "--yes"]) == 0
+    assert main(["trust", "--show"]) == 0
+
+
+@pytest.mark.rule("J6")
+def test_in_a_folder_all_files_from_the_top_are_trusted_but_a_named_one_alone(project, monkeypatch):
+    (project / ".git").mkdir()
+    inner = new_project(project / "inner", TEXT, trusted=False)
+    assert main(["trust", "--yes", str(inner / "notyet.toml")]) == 0
+    assert main(["trust", "--show"]) == 1
+    monkeypatch.chdir(inner)
+    assert main(["trust", "--yes"]) == 0
+    assert main(["trust", "--show"]) == 0

@@ -280,3 +280,22 @@ def test_a_table_is_checked_like_a_file(folder, capsys):
     assert main(["validate"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "pyproject.toml:2:1: `rot` is not a known key (did you mean `root`?)"
+
+
+@pytest.mark.rule("J6", "J7")
+@pytest.mark.parametrize("glob", ["../x", "/x", "a/../../x", "~/x", "a/.."])
+def test_members_that_leave_the_project_are_mistakes(said, glob):
+    code, lines = said(f'members = ["fine", "{glob}"]\n{RIGHT}')
+    assert code == 1
+    assert lines[0].startswith("notyet.toml:1:20: `members[1]` must be a glob of folders below")
+    assert lines[-1] == "notyet.toml: 1 mistake and 1 warning"
+
+
+@pytest.mark.rule("J6", "J7")
+def test_members_that_are_links_are_mistakes_and_none_are_warned_of(said, folder):
+    os.makedirs("packages/a")
+    os.symlink("/", "packages/b")
+    code, lines = said(f'members = ["packages/*", "libs/*"]\n{RIGHT}')
+    assert code == 1
+    assert lines[0] == "notyet.toml:1:12: `packages/b` is a link, so it is not a member"
+    assert warnings(lines) == ["1:26: warning: `libs/*` matches no folder"]
