@@ -1,4 +1,4 @@
-"""Gates that misbehave: the agent is let go, its user is told, and nothing is left running."""
+"""Gates that misbehave: the agent is sent back with the reason, and nothing is left running."""
 
 import pytest
 
@@ -17,10 +17,29 @@ def broken(client, run, timeout="30s"):
     return client.run([Say("Done.")])
 
 
+def assert_sent_back(client, words):
+    """Let an agent meet a broken gate twice; check what it reads."""
+    ran = client.run([Say("Done."), Say("BLOCKED: the gate is broken.")])
+    assert (ran.code, ran.text) == (0, "BLOCKED: the gate is broken.")
+    assert client.outcomes() == ["blocked", "handed_back"]
+    (prompt,) = client.WIRE.prompts(ran.model.asked()[1].news)
+    assert words in prompt
+
+
 @pytest.mark.rule("A6", "E10")
 @newest
-def test_a_gate_that_crashes_lets_the_agent_go_and_its_user_is_told(client):
-    ran = broken(client, "kill -SEGV $$")
+def test_a_gate_that_crashes_sends_the_agent_back_with_the_signal(client):
+    client.gates(GATE.format(run="kill -SEGV $$", timeout="30s"))
+    client.install()
+    assert_sent_back(client, "It was ended by signal 11.")
+
+
+@pytest.mark.rule("A6", "N3")
+@newest
+def test_a_gate_that_need_not_run_lets_the_agent_go_and_its_user_is_told(client):
+    client.gates(GATE.format(run="kill -SEGV $$", timeout="30s") + 'if_broken = "allow"\n')
+    client.install()
+    ran = client.run([Say("Done.")])
     assert (ran.code, ran.text) == (0, "Done.")
     assert client.outcomes() == ["failed_open"]
     assert client.tells_user(ran, "NOT CHECKED: bad")
@@ -28,11 +47,11 @@ def test_a_gate_that_crashes_lets_the_agent_go_and_its_user_is_told(client):
 
 @pytest.mark.rule("A6", "E2")
 @newest
-def test_a_gate_that_hangs_and_ignores_its_end_is_killed(client):
-    ran = broken(client, "trap '' TERM INT HUP; while :; do sleep 1; done", timeout="1s")
-    assert (ran.code, ran.text) == (0, "Done.")
-    assert client.outcomes() == ["failed_open"]
-    assert client.tells_user(ran, "NOT CHECKED: bad")
+def test_a_gate_that_hangs_and_ignores_its_end_is_killed_and_blocks(client):
+    run = "trap '' TERM INT HUP; while :; do sleep 1; done"
+    client.gates(GATE.format(run=run, timeout="1s"))
+    client.install()
+    assert_sent_back(client, "It did not finish within 1 s: it hangs or is too slow.")
 
 
 @pytest.mark.rule("E9")
@@ -40,10 +59,7 @@ def test_a_gate_that_hangs_and_ignores_its_end_is_killed(client):
 def test_a_gate_that_outlives_the_hosts_patience_is_cut_before_the_host_loses_it(client):
     client.gates(GATE.format(run="sleep 1000", timeout="10m"))
     client.install("--timeout", "5s")
-    ran = client.run([Say("Done.")])
-    assert (ran.code, ran.text) == (0, "Done.")
-    assert client.outcomes() == ["failed_open"]
-    assert client.tells_user(ran, "deadline")
+    assert_sent_back(client, "all that its host allows: it hangs or is too slow.")
 
 
 @pytest.mark.rule("E4", "E5")

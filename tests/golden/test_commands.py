@@ -139,12 +139,15 @@ MESSAGES = {
         'echo "line $i$j of a long output that is cut somewhere"; done; done; false\'\n',
         [{}],
     ),
-    "broken": ('[gates.a]\nrun = ["no-such-program"]\nif_broken = "block"\n', [{}]),
+    "broken": ('[gates.a]\nrun = ["no-such-program"]\n', [{}]),
     "timed-out": (
-        '[gates.a]\nrun = "echo begun; sleep 9"\ntimeout = "500ms"\nif_broken = "block"\n',
+        '[gates.a]\nrun = "echo begun; sleep 9"\ntimeout = "500ms"\n',
         [{}],
     ),
-    "with-broken": ('[gates]\na = "false"\nb = "no-such-program 2> /dev/null"\n', [{}]),
+    "with-broken": (
+        '[gates]\na = "false"\n[gates.b]\nrun = "no-such-program"\nif_broken = "allow"\n',
+        [{}],
+    ),
 }
 
 

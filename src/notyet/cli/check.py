@@ -76,7 +76,7 @@ def _seconds(text: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the gates; exit 1 if the agent would be blocked, 2 if gates could not be run."""
+    """Run the gates; exit 2 if one gave no answer or there is none, else 1 if one blocks."""
     cwd = os.getcwd()
     if os.environ.get("NOTYET_INSIDE"):  # it would run itself, for ever (E11)
         return refuse("check", "this runs inside a gate, and a gate does not run the gates", _USAGE)
@@ -92,9 +92,9 @@ def run(args: argparse.Namespace) -> int:
         print(json_line(json_of(done, args.as_host)))
     else:
         Show(sys.stdout, cwd).all(done, args.as_host)
-    if not isinstance(done.decision.verdict, Allow):
-        return 1
-    return _NOT_RUN if done.lacks_answers else 0
+    if done.is_unchecked:
+        return _NOT_RUN
+    return 1 if done.blocks else 0
 
 
 def _rehearse(args: argparse.Namespace, cwd: str) -> Rehearsal:

@@ -44,7 +44,6 @@ _HOW = "write it like tests=block:'Fix the tests.', tests=allow, tests=broken or
 _MAX_EXIT = 255
 _NO_WORDS = "(answered by --answer)"
 _OTHERS_VARIABLES = frozenset({"NOTYET_SUPERVISED", "NOTYET_PROBE"})
-_NOTHING_TO_RUN = frozenset({"no-gate", "background"})  # as it should be
 _NOT_REMEMBERED = "passes are not remembered, because an agent runs this check"
 _UNKNOWN = "so counts and remembered passes are unknown, and this check is not remembered"
 
@@ -115,13 +114,25 @@ class Rehearsal:
     trouble: str = ""  # of the ledger
 
     @property
-    def lacks_answers(self) -> bool:
-        """True if there may be gates that should have run, and did not."""
-        decision = self.decision
-        if decision.outcome == "skipped" and decision.why not in _NOTHING_TO_RUN:
+    def is_unchecked(self) -> bool:
+        """True if a gate that counts gave no answer, whatever that means for a stop."""
+        reports = self.decision.reports
+        counting = [report for report in reports if not report.observed]
+        if any(isinstance(report.answer, Problem) for report in counting):
             return True
-        ran = {report.gate for report in decision.reports if report.answer is not None}
-        return not ran.issuperset(self.names)
+        # Gates after one that blocks need not run.
+        if not self.blocks and any(report.answer is None for report in counting):
+            return True
+        if not set(self.names).issubset({r.gate for r in reports if r.answer is not None}):
+            return True
+        is_untrusted = bool(self.setup.untrusted) and not self.names
+        return not reports or is_untrusted or bool(self.setup.unchecked)
+
+    @property
+    def blocks(self) -> bool:
+        """True if a gate that counts blocks or halts, also where the limit allows the stop."""
+        reports = self.decision.reports
+        return any(isinstance(r.answer, Block | Halt) and not r.observed for r in reports)
 
 
 def rehearse(

@@ -218,6 +218,7 @@ class _NotyetToml:
             priority=_SLOW if full["slow"] and "priority" not in entry else full["priority"],
             timeout=float(full["timeout"]),
             if_broken=full["if_broken"],
+            unreachable_blocks="if_broken" in entry or not is_remote(workspace),
             observe=full["observe"],
             when=full["when"],
             paths=tuple(full["paths"]),

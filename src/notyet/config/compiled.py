@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from notyet.core.event import StopEvent
     from notyet.core.gate import Command, Gate, Source, Starter
 
-FORMAT = 1  # of compiled settings; raise it with every change that an older reader misreads
+FORMAT = 2  # of compiled settings; raise it with every change that an older reader misreads
 _MOST_BYTES = 64 * 1024 * 1024
 # Keys that mean nothing alone.
 _QUIET = frozenset({"format", "file", "limits", "reply", "root", "start_tell"})

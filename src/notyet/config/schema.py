@@ -132,7 +132,8 @@ GATE = Table(
         "timeout": Field(
             Seconds(),
             default=int(GATE_TIMEOUT),
-            doc="How long it may take; then it is ended and counts as broken.",
+            doc="How long it may take; then it is ended and counts as broken. Less, where the host "
+            "waits less.",
         ),
         "pass_codes": Field(
             ListOf(item=Whole(least=0, most=255), least=1),
@@ -147,8 +148,10 @@ GATE = Table(
         ),
         "if_broken": Field(
             Choice(("allow", "block")),
-            default="allow",
-            doc="What happens if it cannot start, crashes or times out.",
+            default="block",
+            doc='What happens if it cannot start, crashes or times out: `"block"` sends the agent '
+            'back, `"allow"` lets it finish, which is told as NOT CHECKED. A machine that cannot '
+            'be reached blocks only if you write `"block"`.',
         ),
         "for": Field(
             Either((Choice(_WHOM), Glob(unlike=_WHOM), ListOf(item=Kind(), least=1))),

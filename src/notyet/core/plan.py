@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet.core.event import child_key
-from notyet.core.gate import EVERY_AGENT, VERBATIM, machine_of, why_not
+from notyet.core.gate import EVERY_AGENT, VERBATIM, Command, machine_of, why_not
 from notyet.core.limits import History, Limit, Limits, limit_in_force
 from notyet.core.record import Record, made, variant
 from notyet.core.text import listed
@@ -210,9 +210,15 @@ def needs_tree(plan: Plan, stage: Sequence[Gate], reports: Sequence[Report]) -> 
 
 def counted(gate: Gate, problem: Problem, report: Report) -> Block | Problem:
     """Return what a problem counts as: `if_broken` may make it a Block (A6)."""
-    if gate.observe or gate.if_broken == "allow" or problem.kind == "deadline":
+    if gate.observe or gate.if_broken == "allow" or problem.is_ours:
+        return problem
+    if problem.kind == "unreachable" and not gate.unreachable_blocks:
         return problem
     # An agent must not fix everything: a person has to accept an unknown host key.
     needs_user = report.exit in _NOT_RUN and bool(report.tell_user)
     then = "Only your user can fix that." if needs_user else "Fix that first."
-    return Block(f"The gate {gate.name} could not run ({problem}). {then}")
+    if not gate.native or not isinstance(gate.check, Command):
+        return Block(f"The gate {gate.name} could not run ({problem}). {then}")
+    # Of a long output the end is shown, so this comes last.
+    said = [report.output, f"It {problem}.", then if needs_user else ""]
+    return Block("\n".join(filter(None, said)), reason=f"{gate.name} {problem}")

@@ -149,7 +149,9 @@ def _count(gates: tuple[Gate, ...], reports: tuple[Report, ...]) -> _Tally:
 def _consequence(gate: Gate, problem: Problem) -> str:
     if gate.observe:
         return "only observed"
-    return "does not block" if problem.kind == "deadline" else f"if_broken = {gate.if_broken}"
+    if problem.is_ours or (problem.kind == "unreachable" and not gate.unreachable_blocks):
+        return "does not block"
+    return f"if_broken = {gate.if_broken}"
 
 
 def _verdict(

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
     Verdict: TypeAlias = "Allow | Block | Halt"
     Answer: TypeAlias = "Allow | Block | Halt | Problem"
-    ProblemKind = Literal["crashed", "timeout", "cannot_start", "bad_answer", "deadline"]
+    ProblemKind = Literal[
+        "crashed", "killed", "timeout", "cannot_start", "bad_answer",
+        "unreachable", "deadline", "internal",
+    ]  # fmt: skip
     Outcome = Literal[
         "passed", "blocked", "halted", "capped", "stuck",
         "handed_back", "skipped", "failed_open", "observed", "overridden",
@@ -113,6 +116,18 @@ def _check_text(name: str, value: object) -> None:
         raise ValueError(f"{name} is text, not {type(value).__name__}")  # noqa: TRY004  # like all verdicts
 
 
+# What is said before the detail of a problem, after the name of its gate; the detail of a gate that
+# was killed or timed out is a sentence of its own.
+_PROBLEMS = {
+    "killed": "",
+    "timeout": "",
+    "cannot_start": "cannot start: ",
+    "bad_answer": "gave a bad answer: ",
+    "unreachable": "cannot run: ",
+    "internal": "met a fault of notyet: ",
+}
+
+
 class Problem(Record):
     """A gate could not answer; its `if_broken` decides what that means (A6)."""
 
@@ -120,7 +135,12 @@ class Problem(Record):
     detail: str
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.detail}"
+        return f"{_PROBLEMS.get(self.kind, f'{self.kind}: ')}{self.detail}"
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is a fault of notyet or of its time, and so never blocks."""
+        return self.kind in {"deadline", "internal"}
 
 
 class Report(Record, kw_only=True):

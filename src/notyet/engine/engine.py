@@ -195,8 +195,9 @@ class Engine:
         """Decide, count and record a stop, and notify the observers.
 
         Of a block only those of "decision" are notified. There is a decision `within` so many
-        seconds: a gate that still runs by then is ended, has a problem and never blocks. Recording
-        and notifying may take a second more, or an eighth of that time if that is less.
+        seconds: a gate that still runs by then is ended and has a problem. A command that had its
+        share of the time has timed out; a function, or a command that began late, never blocks.
+        Recording and notifying may take a second more, or an eighth of that time if less.
         """
         # A locked ledger must not block the loop's thread.
         return await _drive(self._check(event, within=within, on_cancel=run_in_thread_or_here))

@@ -51,6 +51,7 @@ class GateRuns:
         on_wait: Callable[[], None] | None = None,
     ) -> None:
         self.event = event  # once it is planned: as the gates see it
+        self.share: float | None = None  # seconds that each command should have (E9)
         self._deadline = deadline
         self._functions = functions  # of gates that are functions, by name
         self._progress = progress
@@ -161,6 +162,8 @@ class GateRuns:
             transcripts=self._transcripts,
             written=self._written,
         )
+        if self.share is not None:
+            question = replace(question, share=self.share)
         if "refused" not in check.options:  # why it must not run
             return question
         job = replace(question.job, refused=check.options["refused"])

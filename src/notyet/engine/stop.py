@@ -45,6 +45,7 @@ _ONE_WAIT = 1.0  # seconds of that, between which the check can be cancelled
 _WAIT_FOR_LEDGER = 60.0  # seconds where there is no deadline; a ledger may give up earlier
 _TO_FINISH = 1.0  # seconds after the gates, out of the margin that the hook leaves
 _PART_TO_FINISH = 8  # at most this part of a short time
+_LEAST_SHARE = 1.0  # seconds; less says nothing about a command
 _MOST_WARNINGS = 10  # of one stop
 
 
@@ -58,6 +59,7 @@ class Deadline:
         if within is not None and within != within:  # noqa: PLR0124  # NaN is not equal to itself
             raise ValueError("within is a number of seconds, not NaN")
         self.ends = self.last = None
+        self.within = within
         if within is not None:
             self.ends = monotonic() + within
             self.last = self.ends + min(_TO_FINISH, within / _PART_TO_FINISH)
@@ -262,6 +264,9 @@ def _run_stages(stop: Stop, planned: Plan, files: Files | None) -> Steps[tuple[l
     Gates with `always` run even then (A2, D3).
     """
     stop.runs.event = planned.event
+    if stop.deadline.within is not None:
+        # One that had that much and did not finish is too slow; else we were late (E9).
+        stop.runs.share = max(_LEAST_SHARE, stop.deadline.within / (len(planned.stages) + 1))
     reports: list[Report] = []
     tree = ""
     blocked = False

@@ -27,21 +27,31 @@ class HookAnswer(Record, kw_only=True):
 
 BLOCKING = 2  # the exit code that blocks
 _SHORT = 300
+_HANGS = "it hangs or is too slow"
 
 
 def problem_of(gate: Gate | None, ended: Exit) -> Problem | None:
     """Return why a command gave no answer at all; None if it answered."""
     if ended.problem:
-        return Problem("crashed" if ended.lost else "cannot_start", ended.problem)
+        return Problem(
+            "unreachable" if ended.unreachable or ended.lost else "cannot_start", ended.problem
+        )
     if ended.timed_out:
-        timeout = gate.timeout if gate else None
-        took = f"{ended.seconds:.1f}" if timeout is None else f"{timeout:g}"
-        return Problem("timeout", f"no answer in {took} s")
+        return Problem("timeout", _unfinished(gate.timeout if gate else None, ended.seconds))
     if ended.cancelled:
         return Problem("crashed", "it was ended before it could answer")
     if ended.code is None:
-        return Problem("crashed", f"it was ended by signal {ended.signal}")
+        return Problem("killed", f"was ended by signal {ended.signal}")
     return None
+
+
+def _unfinished(timeout: float | None, seconds: float) -> str:
+    """Return how long a command was given, which may be less than its own timeout (E9)."""
+    if timeout is None or 0 < seconds < timeout:
+        return f"did not finish within {seconds:.1f} s, all that its host allows: {_HANGS}"
+    minutes, rest = divmod(timeout, 60)
+    took = f"{timeout:g} s" if rest or not minutes else f"{minutes:g} min"
+    return f"did not finish within {took}: {_HANGS}"
 
 
 def start_problem(ended: Exit) -> Problem | None:

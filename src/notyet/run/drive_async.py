@@ -132,7 +132,7 @@ class Commands:
         try:
             cancel, self._cancel = os.pipe()
         except OSError as error:  # too many files are open
-            self._fail(Problem("cannot_start", f"no pipe to run it with: {error}"))
+            self._fail(Problem("internal", f"no pipe to run it with: {error}"))
         else:
             run_in_thread_or_here(lambda: self._run(cancel))
 

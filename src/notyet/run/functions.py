@@ -226,7 +226,7 @@ def too_late(function: GateFunction, began: float, deadline: float | None) -> Re
 
 def _timed_out(function: GateFunction) -> Report:
     seconds = function.timeout or 0.0
-    return _report(function, Problem("timeout", f"no answer after {seconds:g} s"), seconds)
+    return _report(function, Problem("timeout", f"did not finish within {seconds:g} s"), seconds)
 
 
 def crashed(error: BaseException) -> Problem:

@@ -8,6 +8,7 @@ from notyet.core.text import clean
 from notyet.core.verdict import Problem, Report
 from notyet.errors import attempt
 from notyet.run.command_runner import run_processes
+from notyet.run.process import NEVER
 from notyet.run.spawn import Job, shell_argv
 
 TYPE_CHECKING = False
@@ -34,6 +35,7 @@ class GateCommand(Record, kw_only=True):
     read: Reader
     observed: bool = False
     warning: str = ""  # about its input
+    share: float = NEVER  # seconds after which its timeout is its own, not the host's (E9)
 
     def broken(self, problem: Problem) -> Report:
         """Return the report of a command that could not run."""
@@ -43,7 +45,7 @@ class GateCommand(Record, kw_only=True):
         """Return the report of a command; `cut` if its timeout was the host's deadline."""
         blank = self._blank()
         known = {"seconds": exit.seconds, "output": _output(exit), "exit": exit_words(exit)}
-        if exit.timed_out and cut:
+        if exit.timed_out and cut and exit.seconds < self.share:
             ended = f"the agent's host waits no longer; it was ended after {exit.seconds:.1f} s"
             return variant(
                 blank, known | {"answer": self._with_machine(Problem("deadline", ended))}
@@ -52,7 +54,8 @@ class GateCommand(Record, kw_only=True):
         if error is not None:  # no output of a command may crash the hook
             from notyet.run.functions import crashed
 
-            return variant(blank, known | {"answer": self._with_machine(crashed(error))})
+            problem = Problem("internal", crashed(error).detail)
+            return variant(blank, known | {"answer": self._with_machine(problem)})
         answer, warning = reading.answer, reading.warning
         if not exit.problem:  # a problem names the machine itself
             answer = self._with_machine(answer) if isinstance(answer, Problem) else answer
@@ -76,8 +79,10 @@ class GateCommand(Record, kw_only=True):
         return f"on {self._remote.destination}: " if self._remote else ""
 
     def _with_machine(self, problem: Problem) -> Problem:
-        """Prefix a problem with its machine, so that people look on the right one (M3)."""
-        return Problem(problem.kind, f"{self._prefix}{problem.detail}")
+        """Add its machine to a problem, so that people look on the right one (M3)."""
+        if self._remote is None:
+            return problem
+        return Problem(problem.kind, f"{problem.detail} (on {self._remote.destination})")
 
     def _blank(self) -> Report:
         workspace = self._remote.url if self._remote else ""

@@ -98,12 +98,14 @@ class RemoteProcess(Process):
     session: SshSession
     number = 0  # in the session
     is_done = False
+    has_run = False  # or was refused by its machine
     lost = False  # the connection was lost while it ran
     stdout = stderr = b""
     left_out = 0
 
     def take_record(self, word: str, stdout: bytes, stderr: bytes) -> None:
         """Store the record of its end."""
+        self.has_run = True
         self.stdout, self.stderr = stdout, stderr
         most = self.job.head + TAIL
         self.left_out = sum(len(text) > most for text in (stdout, stderr))
@@ -123,6 +125,7 @@ class RemoteProcess(Process):
         """Return how it ended."""
         known = {
             "lost": self.lost,
+            "unreachable": bool(self.problem) and not self.has_run and not self.job.refused,
             "advice": ssh.advice_for(self.job.remote, self.problem),
             "stdout": self.stdout,
             "stderr": self.stderr,

@@ -33,18 +33,14 @@ def test_a_gate_that_ends_the_turn_exits_with_1(check, tmp_path):
     assert done.out.endswith("Its user would read:\n\n  no more\n")
 
 
-def test_a_broken_gate_exits_with_0_and_says_that_nothing_was_checked(check, tmp_path):
-    done = check(new_project(tmp_path / "p", gate("no-such-program-at-all")))
-    assert done.code == 0
+def test_a_broken_gate_exits_with_2_and_says_that_nothing_was_checked(check, tmp_path):
+    text = gate("no-such-program-at-all", if_broken="allow")
+    done = check(new_project(tmp_path / "p", text))
+    assert done.code == 2
     assert "broken" in rows(done.out)["g"]
     assert "cannot start" in rows(done.out)["g"]
-    assert "! gate g cannot_start: " in done.out
+    assert "! gate g cannot start: " in done.out
     assert done.out.endswith("NOT CHECKED: g gave no answer\n")
-
-
-def test_a_broken_gate_that_blocks_exits_with_1(check, tmp_path):
-    text = gate("no-such-program-at-all", if_broken="block")
-    assert check(new_project(tmp_path / "p", text)).code == 1
 
 
 def test_a_stage_that_is_not_reached_is_shown(check, tmp_path):
@@ -63,7 +59,7 @@ def test_gates_for_others_are_named_with_the_reason(check, tmp_path):
     assert list(rows(done.out)) == ["sub"]
     assert "ok (notyet.toml:1)  it is not for subagents\n" in done.out
     done = check(folder, "--agent-type", "reviewer")
-    assert done.code == 0
+    assert done.code == 2
     assert "no pattern fits (coder)" in done.out
     assert done.out.endswith("nothing was run: no gate is for this stop\n")
 
@@ -83,7 +79,7 @@ def test_work_in_the_background_is_said(check, tmp_path):
     }
     (tmp_path / "sent.json").write_text(json.dumps(sent))
     done = check(folder, "--payload", tmp_path / "sent.json")
-    assert done.code == 0
+    assert done.code == 2
     assert "other work of this session still runs" in done.out
 
 
@@ -111,7 +107,7 @@ def test_a_fault_of_ours_is_not_hidden(check, tmp_path, monkeypatch):
 def test_the_hosts_deadline_ends_the_gates(check, tmp_path):
     folder = new_project(tmp_path / "p", gate("sleep 60", if_broken="block"))
     done = check(folder, "--timeout", "1")
-    assert done.code == 0
+    assert done.code == 2
     assert "deadline" in rows(done.out)["g"]
     assert check(folder, "--timeout", "soon").code == 2
     assert check(folder, "--timeout", "-1").code == 2
@@ -196,11 +192,11 @@ def test_no_observer_is_notified(check, tmp_path):
         ("ok=block: ", 1, "(answered by --answer)"),
         ("ok=halt:enough", 1, "enough"),
         ("ok=halt", 1, "ended by ok"),
-        ("ok=broken:no disk", 0, "gate ok crashed: no disk (if_broken = allow)"),
-        ("ok=broken", 0, "NOT CHECKED"),
+        ("ok=broken:no disk", 2, "gate ok crashed: no disk (if_broken = block)"),
+        ("ok=broken", 2, "It crashed: (answered by --answer)."),
         ("ok=exit:0", 0, "passed: the agent may stop"),
         ("ok=exit:3", 1, "It exited with code 3 and said nothing."),
-        ("ok=exit:127", 0, "cannot_start"),
+        ("ok=exit:127", 2, "cannot start"),
     ],
 )
 def test_every_verdict_can_be_answered(check, tmp_path, answer, code, said):

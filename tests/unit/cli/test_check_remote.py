@@ -60,6 +60,6 @@ def test_a_machine_that_cannot_be_reached_is_said(warm_box, app, tmp_path, monke
     unreachable(monkeypatch, warm_box, tmp_path)
     config = os.environ["NOTYET_SSH_CONFIG"]
     done = check(warm_box, here, NOTYET_SSH_CONFIG=config)
-    assert done.returncode == 0
+    assert done.returncode == 2
     assert "NOT CHECKED: g gave no answer" in done.stdout
     assert "refused" in done.stdout

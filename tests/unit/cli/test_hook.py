@@ -147,15 +147,16 @@ def test_a_gate_of_mux_runs_in_the_root_of_its_project(tmp_path):
         ("exit 0", {}, "passed"),
         ("exit 5", {}, "blocked"),
         ("exit 5", {"pass_codes": [0, 5]}, "passed"),
-        ("exit 126", {}, "failed_open"),
-        ("exit 127", {}, "failed_open"),
-        ("kill -9 $$", {}, "failed_open"),
-        ("kill -9 $$", {"if_broken": "block"}, "blocked"),
-        ("sleep 30", {"timeout": "1s"}, "failed_open"),
+        ("exit 126", {}, "blocked"),
+        ("exit 127", {}, "blocked"),
+        ("kill -9 $$", {}, "blocked"),
+        ("kill -9 $$", {"if_broken": "allow"}, "failed_open"),
+        ("sleep 30", {"timeout": "1s"}, "blocked"),
+        ("sleep 30", {"timeout": "1s", "if_broken": "allow"}, "failed_open"),
         ('echo \'{"decision": "block", "reason": "no"}\'', {}, "blocked"),
         ('echo \'{"decision": "allow"}\'; exit 1', {}, "passed"),
         ("echo '{\"continue\": false}'", {}, "halted"),
-        ('echo \'{"decision": "perhaps"}\'', {}, "failed_open"),
+        ('echo \'{"decision": "perhaps"}\'', {}, "blocked"),
         ("exit 1", {"observe": True}, "observed"),
     ],
 )
@@ -166,7 +167,9 @@ def test_how_a_native_gate_answers(tmp_path, command, fields, outcome):
 
 
 def test_an_agent_that_reads_stderr_reads_its_prompt_and_nothing_else(tmp_path):
-    text = gate("exit 1") + '\n[gates.odd]\nrun = "exit 127"\nwhen = "always"\n'
+    text = (
+        gate("exit 1") + '\n[gates.odd]\nrun = "exit 127"\nif_broken = "allow"\nwhen = "always"\n'
+    )
     project = new_project(tmp_path / "p", text)
     done = run_hook(payload("conclaude", project), "--host", "conclaude", "--nonsense")
     assert done.returncode == 2

@@ -42,9 +42,10 @@ WAIT = "until [ -s a.pid ]; do sleep 0.01; done"
 def test_an_answer_comes_before_the_host_stops_waiting(tmp_path):
     project = new_project(tmp_path / "p", gate("sleep 60", if_broken="block"))
     done = run_hook(payload("claude", project), "--timeout", "3")  # which would wait for a minute
-    assert_allows("claude", done.returncode, done.stdout)
-    # The second where the machine is so busy that even the last margin is used up.
-    assert b"deadline" in done.stderr or b"no answer within the 3 s" in done.stderr
+    assert done.returncode == 0
+    # The others where the machine is so busy that the gate had no time, or we had none.
+    said = (b"all that its host allows", b"deadline", b"no answer within the 3 s")
+    assert any(words in done.stderr for words in said)
 
 
 @pytest.mark.rule("E9")
@@ -54,9 +55,8 @@ def test_an_answer_comes_before_the_host_stops_waiting(tmp_path):
 def test_a_gate_is_ended_when_the_host_does_not_wait_any_longer(tmp_path, command):
     project = new_project(tmp_path / "p", gate(f"echo $$ > a.pid; {command}", if_broken="block"))
     done = run_late_hook(payload("claude", project), project / "there")
-    assert_allows("claude", done.returncode, done.stdout)
-    assert b"deadline" in done.stderr
-    assert stops() == [("failed_open", "g gave no answer")]
+    assert b"did not finish within" in done.stderr
+    assert stops() == [("blocked", "g")]
     assert not any(running(pid) for pid in pids_in(project))
 
 

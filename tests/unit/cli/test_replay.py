@@ -176,11 +176,9 @@ def test_patterns_decide_whether_a_gate_applies(project, capsys):
 
 def test_a_broken_gate_counts_as_if_broken_says(project, capsys):
     text = GATES.replace("test ! -e tests-fail || { echo tests; exit 1; }", "no-such-tool")
-    in_force(project, text)
+    in_force(project, text.replace("slow = true", 'slow = true\nif_broken = "allow"'))
     stop(project, "s1")
-    (line,) = against(
-        capsys, project, text.replace("slow = true", 'slow = true\nif_broken = "block"')
-    )
+    (line,) = against(capsys, project, text)
     assert results([line]) == [("failed_open", "differs", "blocked")]
     assert line["because"] == [{"gate": "tests", "what": "has if_broken = block now"}]
 
@@ -199,7 +197,8 @@ def test_a_gate_has_the_timeout_of_now(project, capsys, recorded, timeout, resul
     with closing(sqlite3.connect(ledger_path())) as db, db:
         db.execute(f"UPDATE reports SET {recorded} WHERE gate = 'tests'")  # noqa: S608  # ours
         db.execute(f"UPDATE stops SET outcome = '{result[0]}'")  # noqa: S608  # ours
-    slow = GATES.replace("slow = true", f'slow = true\ntimeout = "{timeout}"')
+    more = f'slow = true\nif_broken = "allow"\ntimeout = "{timeout}"'
+    slow = GATES.replace("slow = true", more)
     assert results(against(capsys, project, slow)) == [result]
 
 

@@ -139,7 +139,7 @@ def test_a_look_records_nothing(world):
     [
         (FAILING, 0, "notyet: sent back 1"),
         (GATES, 0, "the agent may stop"),
-        ('[gates]\nbad = "./no-such-program --x"\n', 1, "notyet: "),
+        ('[gates.bad]\nrun = "./no-such-program --x"\nif_broken = "allow"\n', 1, "notyet: "),
     ],
 )
 def test_with_ask_the_gates_run(world, text, code, says):

@@ -39,20 +39,22 @@ def test_json_is_one_object_with_the_figures_of_all_runs(run_here, tmp_path):
 
 
 ALWAYS = '[gates.ready]\nrun = "test -e ready"\nwhen = "always"\n'
+BROKEN = ALWAYS.replace("test", "notyet-no-such-program")
 WAYS_TO_END = [
     (ALWAYS.replace("test", "test !"), ANSWERS, (), 0, "passed"),
     (f"{ALWAYS}observe = true\n", ANSWERS, (), 0, "observed"),
     (ALWAYS, ANSWERS, ("--max-blocks", "1"), 3, "capped"),
     (ALWAYS, ANSWERS, (), 4, "stuck"),
     (ALWAYS, ANSWERS + '[[turn]]\nsay = "BLOCKED: no idea"\n', (), 5, "handed_back"),
-    (ALWAYS.replace("test", "notyet-no-such-program"), ANSWERS, (), 1, "failed_open"),
+    (f'{BROKEN}if_broken = "allow"\n', ANSWERS, (), 1, "failed_open"),
+    (BROKEN, ANSWERS, (), 4, "stuck"),
     ("", ANSWERS, (), 0, "skipped"),  # no gate
     (GATED, script('{ fail = "overloaded" }'), (), 1, "skipped"),
     (GATED, script("{ hang = true }"), ("--timeout", "1s"), 1, "skipped"),
 ]
 
 
-@pytest.mark.parametrize("way", WAYS_TO_END, ids=lambda way: f"{way[-1]} {way[-2]}")
+@pytest.mark.parametrize("way", WAYS_TO_END, ids=lambda way: f"{way[-1]} {way[-2]} {way[0][:30]!r}")
 def test_the_exit_code_tells_how_it_ended(run_here, tmp_path, way):
     gates, agent, options, code, outcome = way
     folder = project(tmp_path / "p", agent, gates)

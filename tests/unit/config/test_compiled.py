@@ -121,8 +121,8 @@ def test_silence_is_not_taken_from_a_damaged_record(tmp_path):
     path = write(tmp_path, "notyet.toml", MAIN.format("a"))
     good = record_of(path).read_text()
     for old, odd in (
-        ('"format": 1', '"format": 0'),
-        ('"format": 1, ', ""),
+        ('"format": 2', '"format": 0'),
+        ('"format": 2, ', ""),
         ('"compiled": {', '"compiled": [{'),
     ):
         assert old in good

@@ -15,7 +15,7 @@ from notyet.config.records import record_path
 
 # An earlier version kept `when` and `paths` with the command.
 OLD = {
-    "format": 1,
+    "format": 2,
     "file": "f",
     "gates": [{"name": "a", "check": {"script": "y", "options": {"when": "always"}}}],
 }
@@ -84,7 +84,7 @@ def test_a_damaged_record_of_a_removed_file_is_told_of(tmp_path):
 
 
 @pytest.mark.rule("N5")
-@pytest.mark.parametrize("compiled", [{}, {"format": 0}, {"format": 1, "gates": [{"x": 1}]}, OLD])
+@pytest.mark.parametrize("compiled", [{}, {"format": 1}, {"format": 2, "gates": [{"x": 1}]}, OLD])
 def test_a_record_of_another_version_is_compiled_anew_from_the_trusted_text(tmp_path, compiled):
     path = write(tmp_path, "notyet.toml", '[gates]\na = "x"\n')
     record = Path(record_path(state_folder(os.environ), str(path)))

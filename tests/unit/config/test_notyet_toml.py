@@ -30,6 +30,7 @@ def test_the_short_form_is_a_script_run_in_the_folder_of_its_file_for_ten_minute
             name="mypy",
             check=Command(script="uv run mypy src", dir="/project", options=DEFAULTS),
             timeout=600.0,
+            if_broken="block",
             when="changed",
             source=Source(FILE, 2),
         ),

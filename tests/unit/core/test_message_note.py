@@ -42,7 +42,7 @@ def decided(outcome, why="", *reports, **fields):
         ),
         (
             decided("blocked", "g", BROKEN, replace(BROKEN, gate="b", held=True), limit=3),
-            "notyet: sent back 0/3: b (timeout: no answer); broken: g",
+            "notyet: sent back 0/3: b (no answer); broken: g",
         ),
         (
             decided("blocked", "t", FAILED, *(replace(BROKEN, gate=f"g{n}") for n in range(5))),
@@ -74,7 +74,7 @@ def decided(outcome, why="", *reports, **fields):
         (decided("handed_back"), "notyet: NOT PASSED: the agent says it needs you"),
         (
             decided("failed_open", "g", Report(gate="g", answer=Problem("timeout", "no answer"))),
-            "notyet: NOT CHECKED: g: timeout: no answer",
+            "notyet: NOT CHECKED: g: no answer",
         ),
         (decided("failed_open", "x gave no answer"), "notyet: NOT CHECKED: x gave no answer"),
         (decided("observed", "g would have blocked"), ""),

@@ -45,7 +45,9 @@ def test_a_report_of_a_gate_that_was_spared_says_why():
 
 
 def test_a_problem_reads_as_kind_and_detail():
-    assert str(Problem("timeout", "no answer after 3 s")) == "timeout: no answer after 3 s"
+    assert str(Problem("crashed", "ValueError: x")) == "crashed: ValueError: x"
+    assert str(Problem("cannot_start", "./x: not found")) == "cannot start: ./x: not found"
+    assert str(Problem("timeout", "did not finish")) == "did not finish"
 
 
 @pytest.mark.rule("A8")

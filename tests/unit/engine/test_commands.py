@@ -67,6 +67,26 @@ def test_what_is_still_at_work_at_the_deadline_is_ended_and_never_blocks(check):
     assert [report.answer.kind for report in decision.reports] == ["deadline"] * 3
 
 
+@pytest.mark.rule("E9", "A6")
+def test_a_command_that_had_its_share_of_the_time_has_timed_out():
+    gates = [command("slow", "sleep 60", if_broken="block"), command("ok", "true")]
+    decision = Engine(gates).check_sync(stop(), within=2.5)
+    assert decision.outcome == "blocked"
+    assert decision.reports[0].answer.kind == "timeout"
+    assert "all that its host allows: it hangs or is too slow" in decision.verdict.prompt
+
+
+@pytest.mark.rule("E9", "A6")
+def test_a_late_stage_that_the_deadline_cuts_never_blocks():
+    gates = [
+        command("first", "sleep 2.5", priority=1),
+        command("late", "sleep 60", if_broken="block"),
+    ]
+    decision = Engine(gates).check_sync(stop(), within=3.5)
+    assert decision.outcome == "failed_open"
+    assert decision.reports[1].answer.kind == "deadline"
+
+
 @pytest.mark.rule("E9")
 @pytest.mark.parametrize("check", within(30))
 def test_a_gate_whose_own_time_is_up_before_the_deadline_is_broken_as_ever(check):
@@ -130,8 +150,10 @@ def test_a_reader_that_fails_is_a_problem_of_the_gate(monkeypatch):
 
     monkeypatch.setattr(native, "read_reply", lambda *_: 1 / 0)
     for run in (run_sync, run_async):
-        (report,) = run(Engine([command("c", "true")])).reports
-        assert report.answer == Problem("crashed", "ZeroDivisionError: division by zero")
+        decision = run(Engine([command("c", "true", if_broken="block")]))
+        assert decision.outcome == "failed_open"  # it is our fault
+        (report,) = decision.reports
+        assert report.answer == Problem("internal", "ZeroDivisionError: division by zero")
 
 
 @both_ways

@@ -40,14 +40,14 @@ def test_every_report_names_the_workspace_and_every_problem_the_machine():
     assert (blocked.answer, blocked.warning) == (Block("no"), "on ci@builder: odd")
     slow = question(says(Problem("timeout", "no answer in 2 s")))
     late = slow.report(Exit(timed_out=True), cut=False)
-    assert late.answer == Problem("timeout", "on ci@builder: no answer in 2 s")
+    assert late.answer == Problem("timeout", "no answer in 2 s (on ci@builder)")
     cut = slow.report(Exit(timed_out=True, seconds=1), cut=True)
-    ended = "on ci@builder: the agent's host waits no longer; it was ended after 1.0 s"
+    ended = "the agent's host waits no longer; it was ended after 1.0 s (on ci@builder)"
     assert cut.answer == Problem("deadline", ended)
     crashed = question(lambda _exit: 1 / 0).report(Exit(code=0), cut=False)
-    assert crashed.answer.detail.startswith("on ci@builder: ")
+    assert crashed.answer.detail.endswith(" (on ci@builder)")
     broken = question().broken(Problem("timeout", "it was not ended in time"))
-    assert broken.answer.detail == "on ci@builder: it was not ended in time"
+    assert broken.answer.detail == "it was not ended in time (on ci@builder)"
     for report in (blocked, late, cut, crashed, broken):
         assert report.workspace == THERE
 
@@ -70,7 +70,10 @@ def test_a_machine_that_is_not_known_is_its_users_matter_and_not_the_agents(warm
     decision = run_sync(Engine(gates))
     assert decision.outcome == "blocked"
     prompt = decision.verdict.prompt
-    assert "the host key of box is not known here). Only your user can fix that." in prompt
+    assert (
+        "It cannot run: the host key of box is not known here.\n  Only your user can fix that."
+        in prompt
+    )
     assert "BLOCKED:" in prompt
     assert "ssh box" not in prompt
     assert note(decision).count("connect once with: ssh box") == 1
@@ -93,8 +96,8 @@ def test_the_ledger_and_the_note_say_where_each_gate_ran(warm_box, tmp_path):
     assert places == {each.name: url for each in gates[:-1]} | {"here": ""}
     assert rows(ledger, "SELECT gate, workspace FROM reports") == [*places.items()]
     said = {report.gate: str(getattr(report.answer, "detail", "")) for report in decision.reports}
-    assert said["missing"].startswith("on box: the shell could not find it")
-    assert said["killed"] == "on box: it was ended by signal 9"
+    assert said["missing"].endswith("not found (on box)")
+    assert said["killed"] == "was ended by signal 9 (on box)"
     assert "box" in said["slow"]
     assert "fails (exit 3, on box)" in note(decision)
 

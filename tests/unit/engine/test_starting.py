@@ -107,9 +107,9 @@ def test_a_session_hook_may_just_print_what_it_adds():
     ("script", "timeout", "problem"),
     [
         ("echo lost; echo why >&2; exit 3", 30, "crashed: it exited with code 3: why"),
-        ("sleep 30", 0.2, "timeout: no answer in "),
-        ("echo '{half'", 30, "bad_answer: it printed something like JSON"),
-        ("""echo '{"continue": 1}'""", 30, "bad_answer: it printed a int as continue"),
+        ("sleep 30", 0.2, "did not finish within "),
+        ("echo '{half'", 30, "gave a bad answer: it printed something like JSON"),
+        ("""echo '{"continue": 1}'""", 30, "gave a bad answer: it printed a int as continue"),
     ],
 )
 def test_a_hook_that_breaks_warns_and_never_prevents_the_start(script, timeout, problem):

@@ -26,7 +26,7 @@ def test_a_sync_gate_that_hangs_is_left_behind_and_its_late_answer_dropped(run):
     released = threading.Event()
     engine = Engine([gate("slow", hanging(released), timeout=0.1), gate("good", Allow())])
     decision = run(engine)
-    assert decision.reports[0].answer == Problem("timeout", "no answer after 0.1 s")
+    assert decision.reports[0].answer == Problem("timeout", "did not finish within 0.1 s")
     assert decision.outcome == "failed_open"
     released.set()
     assert run(Engine([gate("g", Allow())])).outcome == "passed"

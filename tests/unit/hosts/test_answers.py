@@ -3,6 +3,7 @@
 import pytest
 
 from notyet.core.gate import Exit
+from notyet.core.record import replace
 from notyet.core.verdict import Problem
 from notyet.hosts import hook_answers
 from notyet.hosts.wire import presentable, prompt_for
@@ -16,16 +17,37 @@ GATE = gate_of("claude", {})
     ("exit_", "problem"),
     [
         (Exit(problem="there is no bash"), Problem("cannot_start", "there is no bash")),
-        (Exit(problem="it was lost", lost=True), Problem("crashed", "it was lost")),
-        (Exit(timed_out=True, signal=15), Problem("timeout", "no answer in 30 s")),
+        (Exit(problem="it was lost", lost=True), Problem("unreachable", "it was lost")),
+        (
+            Exit(timed_out=True, signal=15),
+            Problem("timeout", "did not finish within 30 s: it hangs or is too slow"),
+        ),
         (Exit(cancelled=True), Problem("crashed", "it was ended before it could answer")),
-        (Exit(signal=9), Problem("crashed", "it was ended by signal 9")),
+        (Exit(signal=9), Problem("killed", "was ended by signal 9")),
         (Exit(code=0), None),
         (Exit(code=2), None),
     ],
 )
 def test_what_kept_a_command_from_answering_is_said(exit_, problem):
     assert hook_answers.problem_of(GATE, exit_) == problem
+
+
+@pytest.mark.rule("E9")
+@pytest.mark.parametrize(
+    ("timeout", "seconds", "within"),
+    [
+        (600, 600.1, "10 min"),
+        (60, 60, "1 min"),
+        (90, 90.2, "90 s"),
+        (0.5, 0.5, "0.5 s"),
+        (600, 57.04, "57.0 s, all that its host allows"),
+        (None, 4.0, "4.0 s, all that its host allows"),
+    ],
+)
+def test_a_command_that_does_not_finish_is_told_how_long_it_had(timeout, seconds, within):
+    ended = Exit(timed_out=True, signal=15, seconds=seconds)
+    problem = hook_answers.problem_of(replace(GATE, timeout=timeout), ended)
+    assert str(problem) == f"did not finish within {within}: it hangs or is too slow"
 
 
 @pytest.mark.rule("E5")

@@ -81,14 +81,17 @@ def test_the_message_of_a_failure_is_composed_as_the_file_wishes(vector):
 
 @pytest.mark.parametrize("section", ["stop", "subagentStop", "infinite"])
 def test_a_command_that_we_cut_off_ourselves_does_not_block(section):
-    options = {"section": section, "message": "m"}
-    for gate, exit_ in (
-        (command(options), Exit(cancelled=True, signal=15)),
-        (command(options, timeout=None), Exit(timed_out=True, signal=15)),
-    ):
-        assert conclaude.read_reply(gate, exit_).answer == Problem(
-            "deadline", "it was ended before it could answer"
-        )
+    gate = command({"section": section, "message": "m"})
+    answer = conclaude.read_reply(gate, Exit(cancelled=True, signal=15)).answer
+    assert answer == Problem("deadline", "it was ended before it could answer")
+
+
+@pytest.mark.rule("F10-conclaude-stop", "E9")
+def test_a_command_without_a_timeout_has_one_where_the_host_waits_no_longer():
+    gate = command({"section": "stop"}, timeout=None)
+    ended = Exit(timed_out=True, signal=15, seconds=57.04)
+    answer = conclaude.read_reply(gate, ended).answer
+    assert answer.prompt.startswith("Command timed out after 57.04 seconds: ")
 
 
 @pytest.mark.rule("G4")

@@ -20,7 +20,11 @@ from wire import (
 def test_a_problem_says_what_the_command_said_and_not_all_of_it():
     gate = gate_of("notyet", {})
     for fields, detail in (
-        ({"code": 127, "stderr": "sh: lnt"}, "the shell could not find it: sh: lnt"),
+        ({"code": 127, "stderr": "/bin/sh: 1: ./x.sh: not found"}, "./x.sh: not found"),
+        ({"code": 127, "stderr": "sh: 1: eslint: not found\nERR! code 127"}, "eslint: not found"),
+        ({"code": 126, "stderr": "bash: line 1: ./x: Permission denied"}, "./x: Permission denied"),
+        ({"code": 127, "stderr": "a\nlnt"}, "lnt"),
+        ({"code": 127}, "the shell could not find it"),
         ({"code": 126}, "the shell could not execute it"),
     ):
         assert native.read_reply(gate, ended(fields)).answer.detail == detail

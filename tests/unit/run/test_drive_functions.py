@@ -88,7 +88,7 @@ def test_in_order_one_that_is_late_is_left_behind_and_the_next_is_asked(ask):
         late, after = ask(stage(never.wait, lambda: Block("so"), timeout=0.05, ends=blocks))
     finally:
         never.set()
-    assert late.answer == Problem("timeout", "no answer after 0.05 s")
+    assert late.answer == Problem("timeout", "did not finish within 0.05 s")
     assert after.answer == Block("so")
 
 

@@ -77,7 +77,7 @@ def test_a_command_cut_off_by_its_own_timeout_is_read_by_its_dialect():
 
 def test_a_reader_that_fails_is_a_problem_of_its_gate():
     (report,) = run_commands([question("true", read=lambda _exit: 1 / 0)], None)
-    assert report.answer.kind == "crashed"
+    assert report.answer.kind == "internal"
     assert "ZeroDivisionError" in str(report.answer)
 
 

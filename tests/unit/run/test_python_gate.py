@@ -35,29 +35,30 @@ def said():
         ("return Allow()", "passed"),
         ("return Block('do more')", "blocked"),
         ("return Halt('enough')", "halted"),
-        ("return {'decision': 'block'}", "failed_open"),
-        ("return 'no'", "failed_open"),
-        ("raise ValueError('oh')", "failed_open"),
-        ("import sys; sys.exit(0)", "failed_open"),
-        ("import sys; sys.exit(3)", "failed_open"),
-        ("raise KeyboardInterrupt", "failed_open"),
-        ("import os; os._exit(0)", "failed_open"),
-        ("import os; os._exit(1)", "failed_open"),
-        ("import os; os.kill(os.getpid(), 9)", "failed_open"),
+        ("return {'decision': 'block'}", "broken"),
+        ("return 'no'", "broken"),
+        ("raise ValueError('oh')", "broken"),
+        ("import sys; sys.exit(0)", "broken"),
+        ("import sys; sys.exit(3)", "broken"),
+        ("raise KeyboardInterrupt", "broken"),
+        ("import os; os._exit(0)", "broken"),
+        ("import os; os._exit(1)", "broken"),
+        ("import os; os.kill(os.getpid(), 9)", "broken"),
         ('print(\'{"decision": "block", "reason": "x"}\')', "passed"),
         ("import os; os.system('echo noise'); return Block('x')", "blocked"),
         ("import os; os.write(1, b'noise'); return Block('x')", "blocked"),
         ("return Block('\\ud800 x' * 100_000)", "blocked"),
         ("return Block('\\u20ac' * 100_000)", "blocked"),
         ("return Block('\\U0001f600' * 100_000)", "blocked"),
-        ("import os; os.write(3, b'half an ans'); os._exit(0)", "failed_open"),
-        ("return Block('')", "failed_open"),
+        ("import os; os.write(3, b'half an ans'); os._exit(0)", "broken"),
+        ("return Block('')", "broken"),
     ],
 )
 def test_what_a_function_may_do(tmp_path, body, outcome):
     code = f"from notyet import Allow, Block, Halt\ndef gate(event):\n    {body}\n"
     ask(payload("claude", project_with(tmp_path, code)))
-    assert [recorded for recorded, _ in stops()] == [outcome]
+    assert [recorded for recorded, _ in stops()] == ["blocked" if outcome == "broken" else outcome]
+    assert (said()[0] == "problem") == (outcome == "broken")
 
 
 def test_an_async_function_is_awaited(tmp_path):
@@ -88,11 +89,11 @@ def test_a_function_sees_the_event(tmp_path):
         ("def gate():\n    pass\n", "checks:gate", "argument"),
     ],
 )
-def test_a_function_that_cannot_be_called_is_a_problem_and_no_block(tmp_path, code, target, words):
+def test_a_function_that_cannot_be_called_is_a_problem_and_blocks(tmp_path, code, target, words):
     reply = ask(payload("claude", project_with(tmp_path, code, target)))
-    assert [recorded for recorded, _ in stops()] == ["failed_open"]
+    assert [recorded for recorded, _ in stops()] == ["blocked"]
     assert words in said()[1]
-    assert "NOT CHECKED" in reply.stdout
+    assert words in json.loads(reply.stdout)["reason"]
 
 
 def test_a_function_of_a_class_in_a_package_is_found(tmp_path):
@@ -136,7 +137,7 @@ def test_an_interpreter_that_is_missing_is_a_problem(tmp_path):
     code = "def gate(event):\n    pass\n"
     project = project_with(tmp_path, code, more='interpreter = "/no/python"\n')
     ask(payload("claude", project))
-    assert [recorded for recorded, _ in stops()] == ["failed_open"]
+    assert [recorded for recorded, _ in stops()] == ["blocked"]
 
 
 def test_a_project_that_brings_its_own_notyet_is_given_this_one(tmp_path):

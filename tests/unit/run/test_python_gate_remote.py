@@ -91,8 +91,8 @@ def test_what_a_function_does_there_means_the_same(warm_box, project, tmp_path):
     assert answers[1:3] == [Block("what was said"), Allow(note="fine")]
     kinds = [(answer.kind, answer.detail) for answer in answers[3:]]
     assert kinds[:2] == [
-        ("crashed", "on box: ValueError: oh"),
-        ("crashed", "on box: its process ended with exit code 3 and no answer"),
+        ("crashed", "ValueError: oh (on box)"),
+        ("crashed", "its process ended with exit code 3 and no answer (on box)"),
     ]
     assert kinds[2][0] == "cannot_start"
 
@@ -110,7 +110,7 @@ def test_what_else_a_function_imports_of_notyet_is_the_one_that_is_installed_the
         assert answer.kind == "crashed"
         missing = "notyet.engine" if module == "more" else "notyet.no_such_module"
         assert answer.detail == (
-            f"on box: ModuleNotFoundError: No module named '{missing}'; only what a gate needs of "
+            f"ModuleNotFoundError: No module named '{missing}'; only what a gate needs of "
             f"notyet is sent along, so install notyet {__version__}"
         )
 

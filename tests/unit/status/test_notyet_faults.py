@@ -69,7 +69,7 @@ def test_a_file_trusted_with_another_notyet_is_untrusted(tmp_path):
     with open(record, encoding="ascii") as file:
         text = file.read()
     with open(record, "w", encoding="ascii") as file:
-        file.write(text.replace('"format": 1', '"format": 99'))
+        file.write(text.replace('"format": 2', '"format": 99'))
     (one,) = found(project)
     assert (one.code, one.where) == ("config-untrusted", str(other))
 

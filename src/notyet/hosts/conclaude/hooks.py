@@ -106,8 +106,7 @@ def _shortened(value: Any, most: int) -> Any:
 def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
     """Read how a command ended (F, both columns conclaude)."""
     options = options_of(gate)
-    if ended.cancelled or (ended.timed_out and gate.timeout is None):
-        # Our deadline, not the command's timeout: never blocks (E9).
+    if ended.cancelled:
         return HookAnswer(answer=Problem("deadline", "it was ended before it could answer"))
     if options["section"] == "infinite":
         return HookAnswer(answer=Block(options["message"]))
@@ -132,7 +131,8 @@ def _failure(gate: Gate, ended: Exit) -> str:
             f"Command {'did not end' if ended.lost else 'could not be started'} ({ended.problem})"
         )
     elif ended.timed_out:
-        what = f"Command timed out after {gate.timeout:g} seconds"
+        seconds = gate.timeout if gate.timeout is not None else ended.seconds
+        what = f"Command timed out after {seconds:.4g} seconds"
     elif ended.code is None:
         what = f"Command was ended by signal {ended.signal}"
     elif ended.code:

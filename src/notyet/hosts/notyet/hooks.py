@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 VERDICTS = (Allow, Block, Halt)
 _ALLOW = Allow()
 _NOT_RUNNABLE = {126: "the shell could not execute it", 127: "the shell could not find it"}
+_SHELLS_WORDS = ("not found", "No such file or directory", "ermission denied", "s a directory")
+_PROGRAM_AND_WHY = 2  # parts of what a shell says that matter
 _MOST_DESCRIBED = 8_000
 
 
@@ -81,8 +83,8 @@ def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
     passes = ended.code in options.get("pass_codes", (0,))
     stderr = hook_answers.words(ended.stderr)
     if ended.code in _NOT_RUNNABLE and not passes:
-        detail = f": {bounded(stderr, 300)}" if stderr else ""
-        return HookAnswer(answer=Problem("cannot_start", f"{_NOT_RUNNABLE[ended.code]}{detail}"))
+        why = _said_by_shell(stderr) or _NOT_RUNNABLE[ended.code]
+        return HookAnswer(answer=Problem("cannot_start", why))
     reply = hook_answers.json_object(ended.stdout, loads) or {}
     if "python" in options and isinstance(reply.get("problem"), str):  # from `python_child`
         described = hook_answers.text(reply, "problem") or "it failed and did not say how"
@@ -96,6 +98,19 @@ def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
         return HookAnswer(answer=_ALLOW)
     output = "\n".join(part for part in (hook_answers.words(ended.stdout), stderr) if part)
     return HookAnswer(answer=Block(output or f"It exited with code {ended.code} and said nothing."))
+
+
+def _said_by_shell(stderr: str) -> str:
+    """Return why a shell could not run a program: `./x: not found` of `/bin/sh: 1: ./x: not found`.
+
+    A program that started it may have said more after that.
+    """
+    lines = stderr.splitlines()
+    found = [line for line in lines if line.endswith(_SHELLS_WORDS)] or lines[-1:]
+    parts = found[-1].split(": ") if found else []
+    while len(parts) > _PROGRAM_AND_WHY:
+        del parts[0]  # the shell and the line of its script
+    return bounded(": ".join(parts), 300)
 
 
 def _said(reply: dict[str, Any]) -> Allow | Block | Halt | Problem:
