@@ -27,6 +27,7 @@ VARYING = (
     (re.compile(r"\b[0-9a-f]{32,64}\b"), "DIGEST"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "UUID"),
     (re.compile(r"-[0-9a-f]{8}\.log\b"), "-*.log"),
+    (re.compile(r"\. [\w.-]+ switched it off"), ". USER switched it off"),
     (re.compile(r'("notyet": )"[\d.]+\w*"'), r'\1"VERSION"'),
     (re.compile(r"(one JSON object: )[^(\"\n]*\(char \d+\)"), r"\1..."),  # words of Python's parser
 )

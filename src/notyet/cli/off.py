@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import time
 from typing import TYPE_CHECKING
@@ -44,12 +45,19 @@ def run(args: argparse.Namespace) -> int:
             return refuse("off", str(error))
     place = "" if args.everywhere else project_of(os.getcwd())
     try:
-        off = switch_off(place, until, os.environ)
+        off = switch_off(place, until, os.environ, by=_user())
     except OSError as error:
         return refuse("off", f"cannot store the switch: {error}")
     record_act("off", place, args.duration or "")
     print(f"notyet is {off}")
     return 0
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user without a name
+        return ""
 
 
 def project_of(cwd: str) -> str:

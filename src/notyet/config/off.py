@@ -13,7 +13,7 @@ from notyet.light import dumps, loads, real_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _MOST_SECONDS = 1e9  # a damaged file may hold any number
 
@@ -23,52 +23,57 @@ class Off(Record, kw_only=True):
 
     place: str  # empty: everywhere
     until: float = 0.0
+    by: str = ""  # who switched it off
+
+    @property
+    def undo(self) -> str:
+        """The command that switches on again, in the folder of the switch."""
+        return "notyet on" if self.place else "notyet on --global"
 
     def __str__(self) -> str:
         where = f"in {visible(self.place)}" if self.place else "everywhere"
         if not self.until:
-            return f"off {where} until you run: notyet on"
+            return f"off {where} until you run: {self.undo}"
         left = min(self.until - time.time(), _MOST_SECONDS)
-        return f"off {where} for another {max(1, round(left / 60))} min"
+        minutes = f"{max(1, round(left / 60))} min"
+        return f"off {where} for another {minutes}, or until you run: {self.undo}"
 
 
 def switched_off(cwd: str, environ: Mapping[str, str]) -> str:
     """Return why notyet is off here; empty if it is on."""
     if is_off_everywhere(environ):
         return f"off because {OFF_VARIABLE} is set"
-    switches = switches_folder(state_folder(environ))
-    if not switches:
-        return ""
-    folder = real_folder(cwd)
-    for place in (*(above(folder) if folder else ()), ""):
-        off = _read(switches, place)
+    return next(map(str, switches(cwd, environ)), "")
+
+
+def switches(cwd: str, environ: Mapping[str, str]) -> Iterator[Off]:
+    """Yield the switches that are off for a folder: the nearest first, that for all last."""
+    folder = switches_folder(state_folder(environ))
+    if not folder:
+        return
+    here = real_folder(cwd)
+    for place in (*(above(here) if here else ()), ""):
+        off = _read(folder, place)
         if off is not None:
-            return str(off)
-    return ""
+            yield off
 
 
-def switch_off(place: str, until: float, environ: Mapping[str, str]) -> Off:
+def switch_off(place: str, until: float, environ: Mapping[str, str], by: str = "") -> Off:
     """Switch notyet off in a folder, or everywhere. Raises OSError."""
-    off = Off(place=place, until=until)
+    off = Off(place=place, until=until, by=by)
     file = _file(light.join(state_folder(environ), "off"), place)
-    write_private(file, dumps({"until": until}))
+    write_private(file, dumps({"until": until, "by": by}))
     return off
 
 
-def switch_on(place: str, environ: Mapping[str, str]) -> list[str]:
-    """Remove all switches that apply to a folder; return their places. Raises OSError."""
+def switch_on(place: str, environ: Mapping[str, str]) -> bool:
+    """Remove the switch of a folder, or the one for all; False if it is not off. Raises OSError."""
     state = state_folder(environ)
-    if not state:
-        return []
-    switches = light.join(state, "off")
-    found = []
-    for folder in (*(above(place) if place else ()), ""):
-        try:
-            light.unlink(_file(switches, folder))
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        found.append(folder)
-    return found
+    try:
+        light.unlink(_file(light.join(state, "off"), place))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _file(switches: str, place: str) -> str:
@@ -80,12 +85,12 @@ def _file(switches: str, place: str) -> str:
 def _read(switches: str, place: str) -> Off | None:
     try:
         with open(_file(switches, place), "rb") as file:
-            until = loads(file.read(1000).decode("ascii", "replace"))["until"]
-        until = float(until)
+            known = loads(file.read(1000).decode("utf-8", "replace"))
+        until, by = float(known["until"]), str(known.get("by", ""))
     except OSError:
         return None
     except (ValueError, KeyError, TypeError):
-        until = 0.0  # damaged, and still a wish to be off
+        until, by = 0.0, ""  # damaged, and still a wish to be off
     if until and until < time.time():
         return None
-    return Off(place=place, until=until)
+    return Off(place=place, until=until, by=by)

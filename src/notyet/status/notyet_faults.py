@@ -10,12 +10,13 @@ from notyet.config.find import (
     OFF_VARIABLE,
     ConfigFile,
     host_files,
+    is_off_everywhere,
     real_folder,
     root_of,
     state_folder,
     toml_files,
 )
-from notyet.config.off import switched_off
+from notyet.config.off import switches
 from notyet.config.records import has_record, place_of
 from notyet.config.trust import candidate
 from notyet.core.text import visible
@@ -57,18 +58,17 @@ def variable_faults(variables: Mapping[str, tuple[str, str]]) -> Iterator[Fault]
     """Yield the variables that keep every hook from checking; each has a value and a place."""
     for name, effect in _OFF_VARIABLES.items():
         value, where = variables.get(name, ("", ""))
-        is_on = bool(switched_off("", {name: value})) if name == OFF_VARIABLE else value
+        is_on = is_off_everywhere({name: value}) if name == OFF_VARIABLE else value
         if is_on:
             fix = "remove it" if where else f"run: unset {name}"
             yield fault("off-by-variable", f"{name} is set: {effect}.", where=where, fix=fix)
 
 
 def _switch(cwd: str, environ: Mapping[str, str]) -> Iterator[Fault]:
-    others = {name: value for name, value in environ.items() if name != OFF_VARIABLE}
-    off = switched_off(cwd, others)
-    if off:
-        everywhere = " --global" if " everywhere" in off else ""
-        yield fault("switched-off", f"notyet is {off}.", fix=f"run: notyet on{everywhere}")
+    for off in switches(cwd, environ):
+        by = f" {visible(off.by)} switched it off." if off.by else ""
+        there = "" if off.place in {"", real_folder(cwd)} else f"in {visible(off.place)}, "
+        yield fault("switched-off", f"notyet is {off}.{by}", fix=f"{there}run: {off.undo}")
 
 
 def _configuration(cwd: str, environ: Mapping[str, str], setup: Setup) -> Iterator[Fault]:

@@ -35,7 +35,8 @@ def test_it_says_why_nothing_would_be_asked(tmp_path):
     )
     assert said("claude", tmp_path) == "notyet 0.1.0: would run nothing"
     switch_off("", 0, os.environ)
-    assert said("claude", project) == "notyet: NOT CHECKED: off everywhere until you run: notyet on"
+    off = "notyet: NOT CHECKED: off everywhere until you run: notyet on --global"
+    assert said("claude", project) == off
     assert stops() == []
 
 

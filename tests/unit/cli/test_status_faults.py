@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from notyet.config.load import Setup
 from notyet.config.off import switch_off
 from notyet.ledger.connection import default_path
 from notyet.status.fault import CODES, LEVELS
+from notyet.status.notyet_faults import notyet_faults
 from status_world import GATES, World
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "status.md"
@@ -305,3 +307,12 @@ def test_every_code_is_planted_and_has_its_line_on_the_page():
     assert {row[0].strip("| `"): row[1] for row in rows} == CODES
     assert set(CODES.values()) <= set(LEVELS)
     assert all(len(row) == 4 and row[2].strip() and row[3].strip(" |") for row in rows)
+
+
+def test_a_switch_for_everything_is_not_taken_for_the_variable(tmp_path):
+    switch_off("", 0, os.environ, by="ann")
+    found = notyet_faults(str(tmp_path), os.environ, Setup())
+    assert "off-by-variable" not in {one.code for one in found}
+    (off,) = [one for one in found if one.code == "switched-off"]
+    assert off.what.endswith("ann switched it off.")
+    assert off.fix == "run: notyet on --global"

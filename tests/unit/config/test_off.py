@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from notyet.config.find import state_folder
-from notyet.config.off import switch_off, switch_on, switched_off
+from notyet.config.off import switch_off, switch_on, switched_off, switches
 
 
 def is_off(cwd):
@@ -30,13 +30,17 @@ def test_without_a_folder_only_the_switch_for_everything_counts(tmp_path):
     assert is_off("a\0b")
 
 
-def test_switching_on_undoes_every_switch_above_and_the_one_for_everything(tmp_path):
-    inner = tmp_path / "a"
-    for place in ("", str(tmp_path), str(inner), str(tmp_path / "other")):
-        switch_off(place, 0.0, os.environ)
-    assert switch_on(str(inner), os.environ) == [str(inner), str(tmp_path), ""]
+def test_each_switch_is_lifted_where_it_was_set_and_names_the_command_that_lifts_it(tmp_path):
+    inner = str(tmp_path / "a")
+    for place in ("", str(tmp_path), inner):
+        switch_off(place, 0.0, os.environ, by="ann")
+    assert [off.place for off in switches(inner, os.environ)] == [inner, str(tmp_path), ""]
+    assert {off.by for off in switches(inner, os.environ)} == {"ann"}
+    for place, undo in ((inner, "notyet on"), (str(tmp_path), "notyet on"), ("", "on --global")):
+        assert switched_off(inner, os.environ).endswith(undo)
+        assert switch_on(place, os.environ)
+        assert not switch_on(place, os.environ)
     assert not is_off(inner)
-    assert is_off(tmp_path / "other")
 
 
 def test_an_expired_switch_is_none(tmp_path):
@@ -48,7 +52,16 @@ def test_an_expired_switch_is_none(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"[]", b'{"until": null}', b'{"until": "x"}', b"\xff", b'{"until":1e999}'],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"until": null}',
+        b'{"until": "x"}',
+        b"\xff",
+        b'{"until":1e999}',
+        b'{"until": 0, "by": [1]}',
+    ],
 )
 def test_a_damaged_switch_is_still_off(tmp_path, content):
     switch_off("", 0.0, os.environ)
