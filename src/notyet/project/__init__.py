@@ -5,14 +5,15 @@ Python and Node have modules of their own, the others rows of a table. Nothing i
 
 from __future__ import annotations
 
+import glob
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from notyet.core.text import visible
 from notyet.project import ecosystems, node, python, targets
-from notyet.project.folder import Folder
+from notyet.project.folder import Folder, at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,7 @@ LEFT_OUT = frozenset((
 _MAX_FOLDERS = 50
 # Tools that look into all folders by themselves; scripts, targets and modules do not.
 _RECURSIVE = frozenset(("mypy", "biome", "pre-commit", "pyright", "pytest", "ruff", "ty"))
+_GO_USE = re.compile(r"^[ \t]*(?:use[ \t]+)?(\./[^\s()]+)", re.MULTILINE)
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -42,17 +44,23 @@ class Detected:
     proposals: tuple[Proposal, ...]
     mistakes: tuple[Mistake, ...]
     notes: tuple[str, ...]
+    # Of a workspace: globs of members, and gates by folder that the project's own do not cover.
+    globs: tuple[str, ...] = ()
+    members: dict[str, tuple[Proposal, ...]] = field(default_factory=dict)
 
 
 def detect(root: str) -> Detected:
-    """Detect the checks of a project and of the folders in it, one level down."""
+    """Detect the checks of a project, of its members, and of other folders one level down."""
     mistakes: list[Mistake] = []
     notes: list[str] = []
     top = Folder(root)
     found = _detect_in(top, mistakes)
     recursive = _RECURSIVE | ecosystems.recursive(top)
     known = {(one.name, one.tool) for one in found if one.tool in recursive}
+    globs, members = _members(top, {one.name for one in found}, mistakes)
     for name in _folders(root):
+        if name in members:
+            continue
         inner = _detect_in(Folder(root, name), mistakes)
         inner = [one for one in inner if (one.name, one.tool) not in known]
         # A name with control characters, or with a tilde that a file would expand.
@@ -60,10 +68,53 @@ def detect(root: str) -> Detected:
             found += inner
         elif inner:
             notes.append(f"the folder {name} has a name that no gate can have as `dir`; left out")
-    return Detected(_with_unique_names(found), tuple(mistakes), tuple(notes))
+    gates = {name: _with_unique_names(inner) for name, inner in members.items() if inner}
+    return Detected(_with_unique_names(found), tuple(mistakes), tuple(notes), globs, gates)
+
+
+def _members(
+    top: Folder, known: set[str], mistakes: list[Mistake]
+) -> tuple[tuple[str, ...], dict[str, list[Proposal]]]:
+    """Return the globs of a workspace with gates of their own, and the gates by folder.
+
+    The project's scripts mostly run in all members, so that a name that it has counts for them.
+    """
+    packages = at(top.json("package.json"), "workspaces")
+    listed = [
+        packages.get("packages") if isinstance(packages, dict) else packages,
+        at(top.yaml("pnpm-workspace.yaml"), "packages"),
+        at(top.toml("pyproject.toml"), "tool", "uv", "workspace", "members"),
+        _GO_USE.findall(top.text("go.work")),
+    ]
+    named = [one for some in listed if isinstance(some, list) for one in some]
+    wanted = [one for one in named if isinstance(one, str) and one[:1] != "!"]
+    globs = [os.path.normpath(one.replace("**", "*")) for one in wanted]  # one level is listed
+    used: dict[str, None] = {}
+    members: dict[str, list[Proposal]] = {}
+    for pattern in globs:
+        if pattern.startswith(("/", "..")) or pattern == ".":
+            continue
+        for name in sorted(glob.glob(pattern, root_dir=top.root))[:_MAX_FOLDERS]:
+            path = os.path.join(top.root, name)
+            is_other = not LEFT_OUT.isdisjoint(name.split(os.sep)) or os.path.islink(path)
+            if is_other or name in members or not os.path.isdir(path):
+                continue
+            folder = Folder(top.root, name)
+            inner = [one for one in _detect_raw(folder) if one.name not in known]
+            mistakes += folder.mistakes
+            members[name] = inner
+            if inner:
+                used[pattern] = None
+    return tuple(used), members
 
 
 def _detect_in(folder: Folder, mistakes: list[Mistake]) -> list[Proposal]:
+    found = [folder.propose(one) for one in _detect_raw(folder)]
+    mistakes += folder.mistakes
+    return found
+
+
+def _detect_raw(folder: Folder) -> list[Proposal]:
     found = [*python.proposals(folder), *node.proposals(folder)]
     found += ecosystems.proposals(folder, {one.name for one in found})
     found += python.pre_commit(folder)
@@ -72,8 +123,7 @@ def _detect_in(folder: Folder, mistakes: list[Mistake]) -> list[Proposal]:
         if known & {"tests", "check"}:
             known |= {"tests", "check"}  # mostly the same
         found += [one for one in proposals(folder) if one.name not in known]
-    mistakes += folder.mistakes
-    return [folder.propose(one) for one in found]
+    return found
 
 
 def _folders(root: str) -> list[str]:

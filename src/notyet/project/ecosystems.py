@@ -43,6 +43,7 @@ class _Ecosystem:
 
 _DENO = ("deno.json", "deno.jsonc")
 _LEFTHOOK = tuple(f"{dot}lefthook.{end}" for dot in ("", ".") for end in ("yml", "yaml"))
+_LEFTHOOK_WRITES = tuple(f"{name}: stage_fixed: *true" for name in _LEFTHOOK)
 _RUST_FILES = ("**/*.rs", "**/rustfmt.toml", "**/.rustfmt.toml", "**/Cargo.toml")
 _WORKSPACE = ("Cargo.toml#workspace",)
 _RUBOCOP = (".rubocop.yml", "Gemfile: rubocop")
@@ -197,9 +198,11 @@ _TABLE = (
         gates=(
             _Gate(
                 "lefthook",
-                "lefthook run pre-commit --all-files",
-                unless=tuple(f"{name}: stage_fixed: *true" for name in _LEFTHOOK),
+                "{npx} lefthook run pre-commit --all-files",
+                ('package.json: "lefthook"',),
+                _LEFTHOOK_WRITES,
             ),
+            _Gate("lefthook", "lefthook run pre-commit --all-files", unless=_LEFTHOOK_WRITES),
         ),
     ),
     _Ecosystem(tool="hk", signs=("hk.pkl",), gates=(_Gate("hk", "hk check --all"),)),

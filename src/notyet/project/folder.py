@@ -61,7 +61,7 @@ class Folder:
         if os.path.exists(os.path.join(self.path, name)):
             return name
         is_there = self.name and os.path.exists(os.path.join(self.root, name))
-        return os.path.join("..", name) if is_there else ""
+        return os.path.relpath(os.path.join(self.root, name), self.path) if is_there else ""
 
     def text(self, name: str) -> str:
         """Return the text of a file; empty if it is not there."""

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from notyet.project.folder import Proposal, at
@@ -302,18 +303,21 @@ def install(folder: Folder, program: str = "") -> str:
     manager = _manager(folder)
     if manager:
         return {"uv": "uv sync", "hatch": "hatch env create"}.get(manager, f"{manager} install")
-    editable = folder.first(_PROJECT, "setup.py", "setup.cfg") and "-e . "
-    places = _dependency(folder, program)
-    for _, path in [("", ("", "dev", ""))] * _is_in_groups(folder, program, ["dev"]) + places:
-        if len(path) == 1:
-            continue
-        if path[0] in {"", "dependency-groups"}:
-            return f"pip install {editable}--group {path[1]}"
+    is_package = any(
+        map(folder.sign, ("setup.py", f"{_PROJECT}#project", f"{_PROJECT}#build-system"))
+    )
+    editable = "-e . " if is_package else ""
+    if _is_in_groups(folder, program, ["dev"]):
+        return f"pip install {editable}--group dev"
+    for name, path in _dependency(folder, program):
+        if name != _PROJECT:
+            return f"pip install {editable}-r {quote(name)}"
+        if path[0] == "dependency-groups":
+            return f"pip install {editable}--group {quote(str(path[1]))}"
         if path[1] == "optional-dependencies":
-            return f"pip install -e '.[{path[2]}]'"
-    for name, path in places:
-        if len(path) == 1:
-            return f"pip install {editable}-r {name}"
+            return f"pip install -e {quote(f'.[{path[2]}]')}"
+        if path[1] == "dependencies":
+            return "pip install -e ."
     return f"pip install {editable}{program}".strip() if editable or program else ""
 
 
@@ -331,7 +335,8 @@ def _uv_options(folder: Folder, program: str) -> str:
     if isinstance(groups, dict) and program in groups:
         return f"--group {program} "
     for path in places:
-        return f"--group {path[1]} " if path[0] == "dependency-groups" else f"--extra {path[2]} "
+        is_group = path[0] == "dependency-groups"
+        return f"--group {quote(str(path[1]))} " if is_group else f"--extra {quote(str(path[2]))} "
     return f"--with {program} "
 
 

@@ -250,3 +250,53 @@ def test_in_a_part_of_a_project_where_nothing_is_found_the_whole_is_named(
     (place / "sub" / "Makefile").write_text("test:\n\ttrue\n")
     assert main(["init", "--dry-run"]) == 0
     assert "is a part of" not in capsys.readouterr().err
+
+
+def workspace(place):
+    """Make a workspace with a gate of its own, and two members of which one has tests."""
+    (place / "package.json").write_text('{"workspaces": ["packages/*"]}')
+    (place / "Makefile").write_text("lint:\n\t@true\n")
+    for name, text in {"a": "test:\n\t@pwd > here\n", "b": "all:\n"}.items():
+        folder = place / "packages" / name
+        folder.mkdir(parents=True)
+        (folder / "Makefile").write_text(text)
+    return place / "packages" / "a"
+
+
+def test_members_of_a_workspace_get_files_of_their_own(place, capsys):
+    member = workspace(place)
+    assert main(["init", "--yes"]) == 0
+    root = tomllib.loads((place / "notyet.toml").read_text())
+    assert root == {"members": ["packages/*"], "gates": {"lint": {"run": "make lint"}}}
+    assert gates(member) == {"tests": {"run": "make test"}}
+    assert (member / "here").read_text() == f"{member}\n"
+    assert not (place / "packages" / "b" / "notyet.toml").exists()
+    said = capsys.readouterr().out
+    assert "packages/a:tests  packages/a/Makefile:1  make test (in packages/a)" in said
+    assert "packages/a:tests  passed" in said
+    assert said.count("trusted: 1 gate of this file in force now") == 2
+    assert main(["trust", "--show"]) == 0
+
+
+def test_a_dry_run_in_a_workspace_prints_the_files_of_members_as_comments(place, capsys):
+    workspace(place)
+    assert main(["init", "--dry-run"]) == 0
+    text = capsys.readouterr().out
+    assert set(tomllib.loads(text)) == {"members", "gates"}
+    assert "# packages/a/notyet.toml:\n#   # Makefile:1\n#   [gates.tests]\n" in text
+
+
+def test_the_file_of_a_member_that_is_there_is_kept(place, capsys):
+    member = workspace(place)
+    (member / "notyet.toml").write_text("# theirs\n")
+    assert main(["init", "--yes", "--no-try"]) == 0
+    assert (member / "notyet.toml").read_text() == "# theirs\n"
+    assert "packages/a:tests" not in capsys.readouterr().out
+
+
+def test_an_update_names_members_without_a_file(place, capsys):
+    workspace(place)
+    (place / "notyet.toml").write_text('gates.lint = "make lint"\n')
+    assert main(["init", "--update", "--yes"]) == 1  # not trusted
+    named = "note: members with checks and without a notyet.toml: packages/a; run this there"
+    assert named in capsys.readouterr().err

@@ -65,6 +65,10 @@ SHAPES = {
         {"lefthook.yml": "pre-commit:\n  commands:\n"},
         {"lefthook": "lefthook run pre-commit --all-files"},
     ),
+    "lefthook-of-a-package": (
+        {"lefthook.yml": "pre-commit:\n", "package.json": {"devDependencies": {"lefthook": "1"}}},
+        {"lefthook": "npx --no-install lefthook run pre-commit --all-files"},
+    ),
     "lefthook-writes": ({"lefthook.yml": "pre-commit:\n  stage_fixed: true\n"}, {}),
     "hk": ({"hk.pkl": ""}, {"hk": "hk check --all"}),
     "biome": ({"biome.json": "{}"}, {"lint": "npx --no-install biome ci ."}),
@@ -251,15 +255,25 @@ DEPENDS = {"scripts": {"test": "x"}, "dependencies": {"x": "1"}}
         ({"CMakeLists.txt": "", "build/CMakeCache.txt": ""}, "cmake -S . -B build", True),
         ({"pytest.ini": "", "uv.lock": ""}, "uv sync", True),
         ({"pytest.ini": "", "poetry.lock": ""}, "poetry install", True),
-        ({"pytest.ini": "", "pyproject.toml": UV}, "pip install -e . --group dev", True),
+        ({"pytest.ini": "", "pyproject.toml": UV}, "pip install --group dev", True),
         (
             {"pytest.ini": "", "pyproject.toml": UV.replace("dev", "x")},
-            "pip install -e . --group tests",
+            "pip install --group tests",
             True,
         ),
         (
             {"pyproject.toml": "[project.optional-dependencies]\nt = ['pytest']\n"},
             "pip install -e '.[t]'",
+            True,
+        ),
+        (
+            {"pyproject.toml": "[project]\ndependencies = ['pytest']\n"},
+            "pip install -e .",
+            True,
+        ),
+        (
+            {"pyproject.toml": "[project]\n[dependency-groups]\n'a b' = ['pytest']\n"},
+            "pip install -e . --group 'a b'",
             True,
         ),
         ({"requirements-dev.txt": "pytest\n"}, "pip install -r requirements-dev.txt", True),
@@ -270,3 +284,45 @@ DEPENDS = {"scripts": {"test": "x"}, "dependencies": {"x": "1"}}
 def test_a_gate_names_what_installs_its_dependencies(project, files, install, is_installed):
     found = detect(project(files)).proposals[-1]
     assert (found.install, found.is_installed) == (install, is_installed)
+
+
+TESTED = package(test="x", lint="x")
+WORKSPACES = {
+    "npm": {"package.json": {"workspaces": ["./packages/*", "!packages/c", "../x", "/x"]}},
+    "yarn": {"package.json": {"workspaces": {"packages": ["packages/*"]}}},
+    "pnpm": {"pnpm-workspace.yaml": "packages:\n- packages/*\n- '!**/test/**'\n"},
+    "uv": {"pyproject.toml": "[tool.uv.workspace]\nmembers = ['packages/*']\n"},
+}
+MEMBERS = {"packages/a/package.json": TESTED, "packages/b/README": "", "packages/d": ""}
+
+
+@pytest.mark.parametrize("kind", WORKSPACES)
+def test_the_members_of_a_workspace_have_gates_of_their_own(project, kind):
+    found = detect(project(WORKSPACES[kind] | MEMBERS))
+    assert found.globs == ("packages/*",)
+    assert [*found.members] == ["packages/a"]
+    runner = "pnpm" if kind == "pnpm" else "npm"
+    gates = [(one.run, one.dir, one.file) for one in found.members["packages/a"]]
+    assert [gate[1:] for gate in gates] == [("", "package.json")] * 2
+    assert gates[1][0] in {f"{runner} test", "npm test"}
+    assert found.proposals == ()
+
+
+def test_a_name_that_the_workspace_has_counts_for_its_members(project):
+    root = {"package.json": {"workspaces": ["web"], "scripts": {"test": "turbo run test"}}}
+    found = detect(project({**root, "web/package.json": TESTED}))
+    assert [one.name for one in found.members["web"]] == ["lint"]
+    assert [one.name for one in found.proposals] == ["tests"]
+
+
+def test_modules_of_a_go_workspace_are_members(project):
+    work = "go 1.22\n\nuse (\n\t./api\n\t./lib/core // x\n)\n"
+    files = {"go.work": work, "api/go.mod": "module a\n", "lib/core/go.mod": "module b\n"}
+    found = detect(project(files))
+    assert found.globs == ("api", "lib/core")
+    assert [one.run for one in found.members["lib/core"]] == ["go vet ./...", "go test ./..."]
+
+
+def test_a_workspace_whose_members_have_no_gates_has_none(project):
+    found = detect(project(WORKSPACES["npm"] | {"packages/a/package.json": {}}))
+    assert (found.globs, found.members) == ((), {})

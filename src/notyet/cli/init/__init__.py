@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from notyet.cli import install
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from notyet.cli.trust import Consent
     from notyet.config.trust import Candidate
     from notyet.core.gate import Gate
+    from notyet.project import Detected
     from notyet.project.folder import Proposal
 
 SUMMARY = "detect tests and linters, run them once, write notyet.toml"
@@ -94,11 +96,18 @@ def run(args: argparse.Namespace) -> int:
     if not found.proposals and root != os.path.realpath(folder):
         _note(f"this folder is a part of {root}; to gate the whole project, run this there")
     if os.path.lexists(path):
+        bare = [x for x in found.members if not os.path.lexists(os.path.join(folder, x, FILE_NAME))]
+        if bare:
+            where = f"run this there, and let `members` in {FILE_NAME} here match them"
+            _note(f"members with checks and without a {FILE_NAME}: {', '.join(bare)}; {where}")
         return _Init(path, args).extend(found.proposals)
     if args.dry_run:
-        print(file_text([Trial(proposal) for proposal in found.proposals], folder), end="")
+        print(file_text([Trial(one) for one in found.proposals], folder, found.globs), end="")
+        for name, inner in found.members.items():
+            lines = gates_text([Trial(one) for one in inner]).splitlines()
+            print("", f"# {visible(name)}/{FILE_NAME}:", *(f"#   {x}" for x in lines), sep="\n")
         return 0
-    return _Init(path, args).create(found.proposals)
+    return _Init(path, args).create(found)
 
 
 def _note(words: str) -> None:
@@ -115,7 +124,7 @@ class _Init:
         self._args = args
         self._paint = Style(sys.stdout).paint
 
-    def create(self, found: Sequence[Proposal]) -> int:
+    def create(self, detected: Detected) -> int:
         """Show, run, write, trust; then offer to register with hosts."""
         try:
             # Before commands run for minutes.
@@ -126,21 +135,52 @@ class _Init:
         others = [os.path.join(folder, FILE_NAME) for folder in above(self._folder)[1:]]
         for other in list(filter(os.path.exists, others))[:1]:
             _note(f"{other} is in force here now; a {FILE_NAME} in this folder adds to it")
-        if not found:
+        found = list(detected.proposals)
+        members = {
+            name: inner
+            for name, inner in detected.members.items()
+            if not os.path.lexists(os.path.join(self._folder, name, FILE_NAME))
+        }
+        shown = [
+            replace(one, name=f"{name}:{one.name}", dir=name, file=os.path.join(name, one.file))
+            for name, inner in members.items()
+            for one in inner
+        ]
+        if not found and not shown:
             print(f"no tests or linters were found in {visible(self._folder)}")
-        if not self._review(found, f"write {FILE_NAME}" + (" with an example" * (not found))):
+        files = f"{FILE_NAME} with an example" if not found and not shown else FILE_NAME
+        files += f" here and in {len(members)} members" * bool(members)
+        if not self._review([*found, *shown], f"write {files}"):
             print("nothing was changed")
             return 1
-        trials = self._try(found)
-        has_gates = any(trial.result != "left out" for trial in trials)
+        trials = self._try(self._folder, found)
+        inner_trials = {name: self._try(name, inner) for name, inner in members.items()}
         try:
             # A file that the user wrote meanwhile is kept.
             with open(self._path, "x", encoding="utf-8") as file:
-                file.write(file_text(trials, self._folder))
+                file.write(file_text(trials, self._folder, detected.globs))
         except OSError as error:
             return refuse("init", f"{visible(self._path)}: {error.strerror}; nothing was changed")
         print(f"wrote {visible(self._path)}")
-        return self._finish(trials, has_gates=has_gates, is_agreed=True)
+        written = [self._write_member(*item) for item in inner_trials.items()]
+        every = [*trials, *chain(*inner_trials.values())]
+        has_gates = any(trial.result != "left out" for trial in every)
+        code = self._finish(every, has_gates=has_gates, is_agreed=True)
+        return code if all(written) else 1
+
+    def _write_member(self, name: str, trials: Sequence[Trial]) -> bool:
+        """Write and trust the file of a member; return True if it has no gate, or is trusted."""
+        if all(trial.result == "left out" for trial in trials):
+            return True
+        path = os.path.join(self._folder, name, FILE_NAME)
+        try:
+            with open(path, "x", encoding="utf-8") as file:
+                file.write(file_text(trials))
+        except OSError as error:
+            _note(f"{path}: {error.strerror}; it is left alone")
+            return False
+        print(f"wrote {visible(path)}")
+        return offer(ConfigFile(path=path, kind=KIND_NOTYET), "given", os.environ, Show("init"))
 
     def extend(self, found: Sequence[Proposal]) -> int:
         """Add the gates that an existing file lacks; without --update, only print them."""
@@ -163,7 +203,7 @@ class _Init:
         if not self._review(missing, f"add {'it' if len(missing) == 1 else 'them'} to {FILE_NAME}"):
             print("nothing was changed")
             return 1
-        tried = self._try(missing)
+        tried = self._try(self._folder, missing)
         trials = [trial for trial in tried if trial.result != "left out"]
         text = text_with(known.text, trials) if trials else known.text
         try:
@@ -199,23 +239,27 @@ class _Init:
         purpose = "to run these commands, and to trust them" if found else f"to {do}"
         return agreed(f"{words[0].upper()}{words[1:]}?", "init", purpose, default=True)
 
-    def _try(self, found: Sequence[Proposal]) -> list[Trial]:
+    def _try(self, folder: str, found: Sequence[Proposal]) -> list[Trial]:
+        """Run commands in the project's folder, or in that of a member."""
+        member = "" if folder == self._folder else f"{folder}:"
+        folder = os.path.join(self._folder, folder)
         trials = [Trial(proposal) for proposal in found]
         if self._args.no_try or not found:
             return [
                 replace(trial, result="not installed", why=why)
-                if (why := missing_before(self._folder, trial.proposal))
+                if (why := missing_before(folder, trial.proposal))
                 else trial
                 for trial in trials
             ]
-        width = max(len(one.name) for one in found)
+        width = max(len(member + one.name) for one in found)
         results = []
-        for trial in run_once(self._folder, found, file_text(trials), _note):
+        for trial in run_once(folder, found, file_text(trials), _note):
             results.append(trial)
             result = self._paint(f"{trial.result:<8}", _COLOURS.get(trial.result, "yellow"))
             why = f"  {self._paint(visible(trial.why), 'dim')}" if trial.why else ""
             took = f"  {trial.seconds:6.1f} s" if trial.seconds else ""
-            print(f"{trial.proposal.name:<{width}}  {result}{took}{why}", flush=True)
+            name = visible(member) + trial.proposal.name
+            print(f"{name:<{width}}  {result}{took}{why}", flush=True)
         print()
         return results
 

@@ -33,11 +33,14 @@ _EXAMPLE = """
 """
 
 
-def file_text(trials: Sequence[Trial], folder: str = "") -> str:
+def file_text(trials: Sequence[Trial], folder: str = "", members: Sequence[str] = ()) -> str:
     """Return the text of a new file; editors get the schema that lies in the folder."""
     has_schema = folder and os.path.isfile(os.path.join(folder, REFERENCE))
     head = f"#:schema {REFERENCE}\n#\n{_HEAD}" if has_schema else _HEAD
-    return f"{head}\n{gates_text(trials)}" if trials else head + _EXAMPLE
+    if members:
+        head += "\n# The files of these folders apply when a file below the folder changed.\n"
+        head += f"members = {_list(members)}\n"
+    return f"{head}\n{gates_text(trials)}" if trials else head + _EXAMPLE * (not members)
 
 
 def gates_text(trials: Sequence[Trial]) -> str:
@@ -76,7 +79,7 @@ def gate_lines(trial: Trial) -> Iterator[str]:
     if proposal.dir:
         lines.append(f"dir = {_quoted(proposal.dir)}")
     if proposal.paths:
-        lines.append(f"paths = [{', '.join(map(_quoted, proposal.paths))}]")
+        lines.append(f"paths = {_list(proposal.paths)}")
     if trial.seconds > _SLOW:
         lines.append("slow = true  # runs when the others passed")
     if 2 * trial.seconds > GATE_TIMEOUT:
@@ -86,6 +89,10 @@ def gate_lines(trial: Trial) -> Iterator[str]:
         lines.append(f"observe = true  # {fails}")
     comment = "# " if trial.result == "left out" else ""
     yield from (comment + line for line in lines)
+
+
+def _list(texts: Sequence[str]) -> str:
+    return f"[{', '.join(map(_quoted, texts))}]"
 
 
 def _quoted(text: str) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 import subprocess
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 _MAX_WHY = 200  # characters
 _MAX_NAMED = 5  # files
 _MAX_FILES = 5000
-_MAX_BYTES = 1_000_000  # of a file that is read
+_MAX_BYTES = 200_000  # of a file that is read
 _GIT_TIMEOUT = 30  # seconds
 # English output of tools, and of a make that no other make started.
 _ENVIRON = (("LANGUAGE", "en"), ("MAKEFLAGS", ""), ("GNUMAKEFLAGS", ""), ("MAKELEVEL", "0"))
@@ -213,7 +214,8 @@ def _digest(folder: str, name: str) -> str:
     path = os.path.join(folder, name)
     try:
         known = os.stat(path)
-        if os.path.samestat(known, os.fstat(1)):  # our own output
+        # Our own output, or a pipe, which would block.
+        if os.path.samestat(known, os.fstat(1)) or not stat.S_ISREG(known.st_mode):
             return ""
         if known.st_size > _MAX_BYTES:
             return f"{known.st_size} {known.st_mtime_ns}"
