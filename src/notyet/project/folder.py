@@ -81,13 +81,6 @@ class Folder:
         """Return a YAML file; an empty one if it is not there."""
         return self._parsed(name, read_yaml)
 
-    def line_with(self, name: str, *words: str) -> int:
-        """Return the first line of a file that begins with one of these words; 0 for none."""
-        for number, line in enumerate(self.text(name).splitlines(), 1):
-            if line.strip().startswith(words):
-                return number
-        return 0
-
     def sign(self, text: str) -> tuple[str, int] | None:
         """Return the file and line that show a sign; None if it is not there.
 

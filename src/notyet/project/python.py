@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from notyet.project.folder import Folder
 
 _PROJECT = "pyproject.toml"
-_CODE = ("**/*.py", "**/*.pyi")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _SECTION = re.compile(r"[ \t]*\[")
 _QUOTES = re.compile(r"[\"',\[\]]")
@@ -27,90 +26,45 @@ _ASSIGNED = re.compile(r"^[ \t]*(?:export )?(\w+) *[:?]?= *(.*)", re.MULTILINE) 
 _VARIABLE = re.compile(r"\$[({]?(\w+)[)}]?")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Tool:
     """A program, and by what a project shows that it uses it."""
 
     name: str
     program: str
-    options: str
-    tables: tuple[tuple[str, ...], ...] = ()  # of pyproject.toml
-    files: tuple[str, ...] = ()
-    sections: tuple[tuple[str, str], ...] = ()  # of other files
+    options: str  # see also `_options`
+    signs: tuple[str, ...]
     words: str = ""  # in a file that says what the project runs
     is_dependency: bool = True  # whether it is enough that the project depends on it
     paths: tuple[str, ...] = ()
 
 
-_RUFF = ("**/ruff.toml", "**/.ruff.toml", "**/pyproject.toml")
+_LINTED = (
+    *("**/*.py", "**/*.pyi", "**/*.ipynb"),
+    *("**/ruff.toml", "**/.ruff.toml", "**/pyproject.toml"),
+)
+_RUFF = (f"{_PROJECT}#tool/ruff", "ruff.toml", ".ruff.toml")
+_FORMAT = (f"{_PROJECT}#tool/ruff/format",)
+_MYPY_SIGNS = (f"{_PROJECT}#tool/mypy", "mypy.ini", ".mypy.ini", r"setup.cfg: ^\[mypy\]")
+_TY = (f"{_PROJECT}#tool/ty", "ty.toml")
+_PYRIGHT = (f"{_PROJECT}#tool/pyright", "pyrightconfig.json")
+_PYTEST = (
+    *(f"{_PROJECT}#tool/pytest", "pytest.ini", ".pytest.ini", "conftest.py", "tests/conftest.py"),
+    *(r"tox.ini: ^\[pytest\]", r"setup.cfg: ^\[tool:pytest\]"),
+)
 _TOOLS = (
-    _Tool(
-        name="format",
-        program="ruff",
-        options="format --check .",
-        tables=(("tool", "ruff", "format"),),
-        words="ruff format",
-        is_dependency=False,
-        paths=(*_CODE, "**/*.ipynb", *_RUFF),
-    ),
-    _Tool(
-        name="lint",
-        program="ruff",
-        options="check .",  # see `_options`
-        tables=(("tool", "ruff"),),
-        files=("ruff.toml", ".ruff.toml"),
-        paths=(*_CODE, "**/*.ipynb", *_RUFF),
-    ),
-    _Tool(
-        name="types",
-        program="mypy",
-        options="",  # see `_options`
-        tables=(("tool", "mypy"),),
-        files=("mypy.ini", ".mypy.ini"),
-        sections=(("setup.cfg", "[mypy]"),),
-    ),
-    _Tool(
-        name="types",
-        program="ty",
-        options="check",
-        tables=(("tool", "ty"),),
-        files=("ty.toml",),
-        is_dependency=False,
-    ),
-    _Tool(
-        name="types",
-        program="pyright",
-        options="",
-        tables=(("tool", "pyright"),),
-        files=("pyrightconfig.json",),
-        is_dependency=False,
-    ),
-    _Tool(
-        name="tests",
-        program="pytest",
-        options="-q",
-        tables=(("tool", "pytest"),),
-        files=("pytest.ini", ".pytest.ini", "conftest.py", "tests/conftest.py"),
-        sections=(("tox.ini", "[pytest]"), ("setup.cfg", "[tool:pytest]")),
-    ),
+    _Tool("format", "ruff", "format --check .", _FORMAT, "ruff format", False, _LINTED),
+    _Tool("lint", "ruff", "check .", _RUFF, paths=_LINTED),
+    _Tool("types", "mypy", "", _MYPY_SIGNS),
+    _Tool("types", "ty", "check", _TY, is_dependency=False),
+    _Tool("types", "pyright", "", _PYRIGHT, is_dependency=False),
+    _Tool("tests", "pytest", "-q", _PYTEST),
 )
 # Only where there is no pytest: tox and nox mostly run it, in many environments.
 _OTHERS = (
-    _Tool(
-        name="tests",
-        program="python3",
-        options="manage.py test",
-        sections=(("manage.py", 'os.environ.setdefault("DJANGO_'),),
-        is_dependency=False,
-    ),
-    _Tool(
-        name="tests",
-        program="tox",
-        options="",
-        tables=(("tool", "tox"),),
-        files=("tox.toml", "tox.ini"),
-    ),
-    _Tool(name="tests", program="nox", options="", files=("noxfile.py",)),
+    _Tool("tests", "python3", "manage.py test", ("manage.py: DJANGO_",), is_dependency=False),
+    _Tool("tests", "tox", "", (f"{_PROJECT}#tool/tox", "tox.toml", "tox.ini")),
+    _Tool("tests", "nox", "", ("noxfile.py",)),
 )
 _DEPENDENCIES = (
     ("project", "dependencies"),
@@ -156,17 +110,10 @@ def _proposal(folder: Folder, tool: _Tool) -> Proposal | None:
 
 def _evidence(folder: Folder, tool: _Tool) -> tuple[str, int] | None:
     """Return the file and line that show that a tool is used; None for nothing."""
-    document = folder.toml(_PROJECT)
-    for table in tool.tables:
-        if at(document, *table) is not None:
-            return _PROJECT, document.locate(table)[0]
-    file = folder.first(*tool.files)
-    if file:
-        return file, 1
-    for name, section in tool.sections:
-        line = folder.line_with(name, section)
-        if line:
-            return name, line
+    for sign in tool.signs:
+        place = folder.sign(sign)
+        if place is not None:
+            return place
     for name, text in folder.own_commands() if tool.words else ():
         if tool.words in text:
             return name, text[: text.index(tool.words)].count("\n") + 1
@@ -174,7 +121,7 @@ def _evidence(folder: Folder, tool: _Tool) -> tuple[str, int] | None:
     if not places or (tool.program == "mypy" and not _mypy_files(folder)):
         return None
     file, path = places[0]
-    return file, document.locate(path)[0] if file == _PROJECT else int(path[0])
+    return file, folder.toml(_PROJECT).locate(path)[0] if file == _PROJECT else int(path[0])
 
 
 def _dependency(folder: Folder, program: str) -> list[tuple[str, Path]]:
