@@ -9,6 +9,7 @@ import tomllib
 import pytest
 
 from commands import until
+from conftest import git
 from hook_runs import ask as ask_hook
 from hook_runs import payload, query, stops
 from installs import converse, start
@@ -276,6 +277,21 @@ def test_members_of_a_workspace_get_files_of_their_own(place, capsys):
     assert "packages/a:tests  passed" in said
     assert said.count("trusted: 1 gate of this file in force now") == 2
     assert main(["trust", "--show"]) == 0
+
+
+@pytest.mark.rule("J6")
+def test_a_member_that_changed_is_gated_from_the_root(place):
+    (place / ".git").rmdir()
+    member = workspace(place)
+    git(place, "init", "-q")
+    assert main(["init", "--yes", "--no-try"]) == 0
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "members")
+    ask_hook(payload("claude", place, hook_event_name="SessionStart", source="startup"))
+    (member / "Makefile").write_text("test:\n\t@echo wrong; exit 1\n")
+    answer = ask_hook(payload("claude", place))
+    assert "packages/a:tests" in answer.stdout
+    assert stops()[-1][0] == "blocked"
 
 
 def test_a_dry_run_in_a_workspace_prints_the_files_of_members_as_comments(place, capsys):
