@@ -173,9 +173,10 @@ def _observed(world, task, result):
     told = [line["ending"] for line in lines if line["what"] == "observed"]
     if len(told) > 1:
         yield "observers were told twice"
-    if told and lines[0]["what"] != "observed":
+    is_unknown = task["outbox"][0]["told"] == UNKNOWN  # also of one that was suspended meanwhile
+    if told and lines[0]["what"] != "observed" and not is_unknown:
         yield "observers were not told before its result was delivered"
-    if not told and task["outbox"][0]["told"] != UNKNOWN:
+    if not told and not is_unknown:
         yield "observers were not told, and this is not listed"
     if set(told) - {_SAID.get(result["ending"], result["ending"])}:
         yield f"observers were told of {told}"
