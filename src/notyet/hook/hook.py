@@ -18,7 +18,7 @@ from notyet.core.verdict import UNCHECKED, Allow, in_log, skipped
 from notyet.errors import LedgerError, attempt
 from notyet.hook.payload import Unreadable, no_workspace, of_wrong_kind, unusable
 from notyet.hook.process import OutOfTime, be_brief, be_undisturbed, host_started_at
-from notyet.hosts import DEFAULT, HOSTS, host_named, time_to_answer
+from notyet.hosts import DEFAULT, HOSTS, MARGIN, host_named, time_to_answer
 from notyet.hosts.host import Reply
 from notyet.light import real_folder
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.config.load import Setup
-    from notyet.core.event import StartEvent
+    from notyet.core.event import Scope, StartEvent
+    from notyet.core.gate import Gate
     from notyet.core.verdict import Decision
     from notyet.git.fingerprint import FileSet
     from notyet.hook.payload import HostCall
@@ -266,8 +267,10 @@ class Hook:
         """Run the gates that apply, and record the decision; None if none applies."""
         from notyet.core.plan import missing_names, select
 
-        started, within = monotonic(), self.time_left()
         gates = select(event, setup.gates)
+        if self.host == "mux" and not self.call.options.timeout:
+            self._wait_like_mux(event, gates)
+        started, within = monotonic(), self.time_left()
         if not gates and not setup.observers and not setup.notifications:
             self.warnings += missing_names(event, setup.gates)
             return None
@@ -299,6 +302,25 @@ class Hook:
             left = started + within + min(_LAST, within / 8) - monotonic()
             self.warnings += notify_desktop(event, decision, setup, self.environ, left)
         return decision
+
+    def _wait_like_mux(self, event: StopEvent, gates: Sequence[Gate]) -> None:
+        """Find out how long Mux waits: as its entry for us says, else for each hook its own time.
+
+        Without an entry we are called in its place, by a program that waits for these hooks.
+        """
+        from notyet.config.find import host_files, root_of
+
+        for file in host_files("mux", root_of(real_folder(event.cwd)), self.environ):
+            seconds, error = attempt(_own_timeout_in, file.path, event.scope)
+            if error is None and seconds:
+                self.call.waits(seconds)
+                return
+        hooks = [
+            gate.timeout or 0.0 for gate in gates if getattr(gate.check, "speaks", "") == "mux"
+        ]
+        longest = max(hooks, default=0.0)
+        if longest > self.patience():
+            self.call.waits(longest + MARGIN)
 
     def _open_ledger(self) -> Ledger:
         """Return the ledger. It stays open: closing costs a checkpoint, before our answer."""
@@ -471,6 +493,14 @@ class Hook:
             return reply
         self.warnings.append(f"{UNCHECKED}: {why}")
         return Reply()  # every host accepts an empty answer
+
+
+def _own_timeout_in(path: str, scope: Scope) -> float:
+    """Return how long Mux waits for us, as this file says; raise anything if it is no such file."""
+    from notyet.config.find import text_of
+    from notyet.hosts.hook_commands import own_timeout
+
+    return own_timeout("mux", light.loads(text_of(path)), host_named("mux").event_name(scope))
 
 
 def completed(event: StopEvent, setup: Setup) -> StopEvent:

@@ -136,6 +136,11 @@ class HostCall:
         self.host = host
         host_waits(self.patience)
 
+    def waits(self, seconds: float) -> None:
+        """Set how long the host waits, where its settings say so."""
+        self.options.timeout = seconds
+        host_waits(seconds)
+
     @property
     def patience(self) -> float:
         """How many seconds the host waits; until we know who it is, as the least patient does."""

@@ -183,6 +183,17 @@ def _timeout(host: Host, handler: dict[str, Any]) -> float:
     return seconds if seconds > 0 else host.timeout
 
 
+def own_timeout(speaks: str, settings: Mapping[str, Any], event: str) -> float:
+    """Return how many seconds a host waits for notyet's own entry; 0 if it has none."""
+    host = host_named(speaks)
+    own = [
+        _timeout(host, handler)
+        for _, _, _, handler in _handlers(settings, {event: host.stops[event]})
+        if handler.get("type") == "command" and is_notyets(speaks, handler)
+    ]
+    return min(own, default=0.0)
+
+
 def is_notyets(speaks: str, handler: Mapping[str, Any]) -> bool:
     """Return True if an entry is notyet's own hook, with or without a shell."""
     arguments = (host_named(speaks).hook_files.take_args and handler.get("args")) or ()

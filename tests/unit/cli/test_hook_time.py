@@ -25,8 +25,11 @@ from hook_runs import (
     run_changed_hook,
     run_hook,
     stops,
+    trust,
 )
+from notyet.hook import main as hook
 from notyet.hook import process as hook_process
+from notyet.hook.payload import HostCall, Options
 
 
 def start(*argv, **options):
@@ -165,3 +168,46 @@ def test_a_host_that_reads_no_warnings_still_gets_its_answer(tmp_path):
         assert hook.wait(20) == 0
         assert time.monotonic() - begun < 26  # it did not hang
         assert json.loads(hook.stdout.read())["decision"] == "block"
+
+
+def mux_hooks(project, *handlers):
+    """Write and trust settings of Mux."""
+    entries = [{"type": "command"} | handler for handler in handlers]
+    (project / ".mux").mkdir(parents=True)
+    path = project / ".mux" / "settings.json"
+    path.write_text(json.dumps({"hooks": {"Stop": [{"hooks": entries}]}}))
+    trust(path, "mux")
+
+
+@pytest.mark.rule("E9")
+@pytest.mark.parametrize(
+    ("handlers", "argv", "seconds"),
+    [
+        ([{"command": "true"}], (), 10),
+        ([{"command": "true", "timeout": 30}, {"command": ":", "timeout": 20}], (), 33),
+        ([{"command": "true", "timeout": 30}], ("--timeout", "5"), 5),
+        ([{"command": "true"}, {"command": "notyet hook --host mux", "timeout": 40}], (), 40),
+        ([{"command": "true", "timeout": 30}, {"command": "notyet hook --host mux"}], (), 10),
+    ],
+)
+def test_the_timeouts_in_the_settings_of_mux_count(tmp_path, handlers, argv, seconds):
+    mux_hooks(tmp_path / "p", *handlers)
+    call = HostCall(
+        Options(["--host", "mux", *argv]),
+        os.environ,
+        lambda: json.dumps(payload("mux", tmp_path / "p")).encode(),
+    )
+    hook.reply_to(call)
+    assert stops() == [("passed", "")]
+    assert call.patience == seconds
+
+
+def test_a_gate_of_a_file_does_not_make_mux_wait_longer(tmp_path):
+    project = new_project(tmp_path / "p", gate("true", timeout=60))
+    (project / ".mux").mkdir()
+    (project / ".mux" / "settings.json").write_text("{")
+    call = HostCall(
+        Options(["--host", "mux"]), os.environ, lambda: json.dumps(payload("mux", project)).encode()
+    )
+    hook.reply_to(call)
+    assert call.patience == 10

@@ -3,6 +3,7 @@
 import pytest
 
 from notyet import Allow
+from notyet.hosts.hook_commands import own_timeout
 from notyet.hosts.mux import hooks as mux
 from support import stop, substop
 from wire import (
@@ -52,3 +53,21 @@ def test_plain_text_is_kept_but_not_without_end():
     reading = mux.read_reply(gate_of("mux", {}), ended({"code": 0, "stdout": "x" * 1_000_000}))
     assert isinstance(reading.answer, Allow)
     assert 10_000 < len(reading.answer.note) <= 30_000
+
+
+@pytest.mark.rule("E9")
+@pytest.mark.parametrize(
+    ("handlers", "seconds"),
+    [
+        ([], 0.0),
+        ([{"type": "command", "command": "./mine.sh", "timeout": 60}], 0.0),
+        ([{"type": "prompt", "prompt": "notyet hook"}], 0.0),
+        ([{"type": "command", "command": "notyet hook --host mux"}], 10.0),
+        ([{"type": "command", "command": "notyet hook --host mux", "timeout": 30}], 30.0),
+        ([{"type": "command", "command": "notyet hook", "timeout": n} for n in (90, 40)], 40.0),
+    ],
+)
+def test_the_time_that_mux_waits_for_notyet_is_in_its_settings(handlers, seconds):
+    settings = {"hooks": {"Stop": [{"hooks": handlers}]}}
+    assert own_timeout("mux", settings, "Stop") == seconds
+    assert own_timeout("mux", settings, "SubagentStop") == 0.0
