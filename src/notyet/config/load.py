@@ -186,7 +186,8 @@ def _add_host(layers: Layers, name: str, place: str, environ: Mapping[str, str])
     """Add the files of another host."""
     folders = folders_of(place, name, layers.is_recorded) if place else []
     for folder in dict.fromkeys(filter(None, (*folders, layers.project))):
-        layers.add(*host_files(name, folder, environ, layers.is_recorded))
+        files = host_files(name, folder, environ, layers.is_recorded)
+        layers.add(*(file for file in files if layers.reads(name, file)))
 
 
 def _add_draft(layers: Layers, place: str, environ: Mapping[str, str], draft: Draft) -> None:
@@ -266,6 +267,14 @@ class Layers:
     def is_recorded(self, place: str) -> bool:
         """Return True if there is a record about a file, which itself may be gone."""
         return has_record(self.state, place)
+
+    def reads(self, host: str, file: ConfigFile) -> bool:
+        """Return False for a user's own file that is for another host, unless `[read]` names it.
+
+        People put personal hooks there, for the host itself to run.
+        """
+        is_personal = file.is_users and not host_named(host).notyet_runs_hooks
+        return not is_personal or host in self.read_hosts
 
     def is_new(self, file: ConfigFile) -> bool:
         """Return True the first time: in a home, the project's file and the user's are the same."""

@@ -54,7 +54,8 @@ def add_files_there(loaded: Layers, looking: RemoteFiles, patience: float) -> No
                 name, folder, looking.environ, loaded.is_recorded, source=source, here=looking.here
             ):
                 # No host runs files of another machine itself.
-                if is_remote(file.path) or name not in looking.left_to:
+                is_ours = name not in looking.left_to and loaded.reads(name, file)
+                if is_remote(file.path) or is_ours:
                     loaded.add(file)
     if source.problem and patience > 0:
         loaded.workspace_problem = source.problem

@@ -203,6 +203,7 @@ def test_muxs_files_there_are_read_for_mux_and_where_a_file_says_so(warm_box, ap
 @pytest.mark.rule("J1", "M5", "C4")
 def test_a_supervised_agent_meets_the_hooks_of_every_host_there(warm_box, app):
     write_own(".claude/settings.json", hooks("user starts", event="SessionStart"))
+    write_user_toml(READS.format("claude"))
     write_there(app, ".claude/settings.json", hooks("starts", event="SessionStart"))
     write_there(app, ".codex/hooks.json", hooks("codex stops"))
     for name in (".claude/settings.json", ".codex/hooks.json"):

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from config_places import hooks, write, write_own
+from config_places import READS, hooks, write, write_own, write_user_toml
 from notyet.config.load import load
 
 CONCLAUDE = "stop:\n  commands:\n    - run: conclaude's\n"
@@ -47,7 +47,7 @@ def test_a_supervisor_reads_all_files_but_those_its_agent_runs_itself(tmp_path, 
 @pytest.mark.rule("J8", "N5")
 def test_untrusted_gates_do_not_run_and_are_reported(tmp_path):
     write_all(tmp_path, trusted=False)
-    write_own(".claude/settings.json", hooks("the user's"))
+    write_own(".mux/settings.json", hooks("the user's"))
     found = supervised(tmp_path)
     assert lines(found.gates) == ["the user's"]
     assert found.distrust == [
@@ -55,6 +55,17 @@ def test_untrusted_gates_do_not_run_and_are_reported(tmp_path):
         f"{tmp_path}/.codex/hooks.json is not trusted; run: notyet trust --read codex",
         f"{tmp_path}/.mux/settings.json is not trusted; run: notyet trust --read mux",
     ]
+
+
+@pytest.mark.rule("J8")
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_personal_hooks_for_other_hosts_are_read_only_where_read_names_the_host(tmp_path, host):
+    write_own(".claude/settings.json", hooks("claude"))
+    write_own(".codex/hooks.json", hooks("codex"))
+    write_own(".mux/settings.json", hooks("mux"))
+    assert lines(supervised(tmp_path).gates) == ["mux"]
+    write_user_toml(READS.format(host))
+    assert lines(supervised(tmp_path).gates) == [*sorted([host, "mux"])]
 
 
 def test_a_file_that_runs_nothing_needs_no_trust(tmp_path):
@@ -71,6 +82,7 @@ def test_a_file_that_runs_nothing_needs_no_trust(tmp_path):
 @pytest.mark.rule("F13-claude", "F13-codex", "J1", "J4", "J8")
 def test_start_hooks_of_trusted_files_are_starters_where_an_agent_is_supervised(tmp_path):
     write_own(".claude/settings.json", hooks("both", "user's", event="SessionStart"))
+    write_user_toml(READS.format("claude"))
     write(tmp_path, ".claude/settings.json", hooks("both", event="SessionStart"))
     write(tmp_path, ".claude/settings.local.json", hooks("both", event="SubagentStart"))
     write(tmp_path, ".codex/hooks.json", hooks("codex's", "codex's", event="SessionStart"))

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from config_places import hooks, write, write_own
+from config_places import READS, hooks, write, write_own, write_user_toml
 from notyet import Ledger
 from notyet.config.compile import compile_text
 from notyet.config.load import load
@@ -51,6 +51,7 @@ class Codex(World):
         for name, text in files.items():
             if whose == "user":
                 write_own(f".codex/{name}", text)
+                write_user_toml(READS.format("codex"))
             else:
                 write(self.project, f".codex/{name}", text)
         (tmp_path / "state").mkdir()
