@@ -62,6 +62,7 @@ class Setup(Record, kw_only=True):
     notifications: tuple[Mapping[str, Any], ...] = ()
     reply: Mapping[str, str] = {}
     start_tell: bool = False
+    replaced: tuple[str, ...] = ()  # names of gates of the user's own file that a project replaces
     # The project that the session was started in, and the one that the agent works in now, if these
     # are two.
     left: tuple[str, str] | None = None
@@ -366,6 +367,7 @@ class Layers:
             notifications=tuple(notifications),
             reply=reply,
             start_tell=tell,
+            replaced=_replaced(layers),
             left=self.left,
             workspace=self.workspace,
             named_by=self.named_by.path if self.named_by is not None else "",
@@ -382,6 +384,18 @@ class Layers:
 def is_projects(file: ConfigFile) -> bool:
     """Return True for a `notyet.toml` that is not the user's."""
     return file.kind == KIND_NOTYET and not file.is_users
+
+
+def _replaced(layers: Iterable[Layer]) -> tuple[str, ...]:
+    """Return the names of gates in the user's own file that a project's file has too."""
+    users: set[str] = set()
+    found: dict[str, None] = {}
+    for file, settings in layers:
+        if file.kind == KIND_NOTYET and file.is_users:
+            users.update(gate.name for gate in settings.gates)
+        elif users and file.kind == KIND_NOTYET:
+            found |= dict.fromkeys(gate.name for gate in settings.gates if gate.name in users)
+    return tuple(found)
 
 
 def _merged_gates(layers: Iterable[Layer], *, is_elsewhere: bool) -> tuple[Gate, ...]:

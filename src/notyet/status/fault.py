@@ -44,6 +44,7 @@ CODES = {
     "off-by-variable": "fault",
     "switched-off": "fault",
     "no-gates": "note",
+    "gate-replaced": "note",
     "config-invalid": "fault",
     "config-untrusted": "fault",
     "config-changed": "fault",

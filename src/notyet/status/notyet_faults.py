@@ -81,6 +81,11 @@ def _configuration(cwd: str, environ: Mapping[str, str], setup: Setup) -> Iterat
     for path in setup.unreadable:
         found.setdefault(path, _unreadable(path))
     yield from found.values()
+    for name in setup.replaced:
+        sources = [gate.source for gate in setup.gates if gate.name == name and gate.source]
+        where = at(sources[0].file, sources[0].line) if sources else ""
+        what = f"The gate {visible(name)} replaces the one of that name in your own notyet.toml."
+        yield fault("gate-replaced", what, where=where, fix="nothing, or rename one of them")
     if not setup.gates and not found:
         what = "No gate is in force here, so agents are not checked."
         # `init` would leave a file that is there alone.

@@ -145,3 +145,27 @@ def test_two_files_that_define_the_same_gate_are_two_gates(project):
     assert (project / "ran").exists()
     assert (project / "packages/a/ran").exists()
     assert stops() == [("blocked", "t, packages/a:t")]
+
+
+@pytest.mark.rule("J6", "N5")
+def test_members_of_a_linked_work_tree_are_trusted_and_run_there(project, tmp_path):
+    tree = tmp_path / "tree"
+    git(project, "worktree", "add", "-q", str(tree))
+    start(tree)
+    assert stop(tree) == []
+    (tree / "packages/a/x.py").write_text("2\n")
+    assert stop(tree, last_assistant_message="again") == ["a"]
+    assert (tree / "packages/a/ran").exists()
+    assert not (project / "packages/a/ran").exists()
+
+
+@pytest.mark.rule("J6")
+def test_a_stop_reads_no_file_of_a_member_that_did_not_change(project):
+    start(project)
+    for name in ("a", "b"):  # that it is gone is said where it is read
+        os.unlink(project / "packages" / name / "notyet.toml")
+        git(project, "update-index", "--assume-unchanged", f"packages/{name}/notyet.toml")
+    (project / "packages/a/x.py").write_text("2\n")
+    reply = ask(payload("claude", project))
+    assert "packages/a/notyet.toml was removed" in told(reply)
+    assert "packages/b/notyet.toml" not in told(reply)

@@ -72,6 +72,7 @@ def test_members_with_changed_files_changed(git_project, ledger, inner):
     project.write("packages/x.py")
     assert project.changed() == []
     project.write("packages/a/x.py")
+    project.write("packages/a/y.py")
     project.write("packages/new/deep/x.py")
     assert project.changed() == ["packages/a", "packages/new"]
     if inner:

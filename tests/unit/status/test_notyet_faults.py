@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from config_places import write_user_toml
 from hook_runs import new_project, payload, run_hook, trust
 from notyet.config.find import state_folder
 from notyet.config.load import Setup, load
@@ -86,3 +87,13 @@ def test_a_file_there_that_says_nothing_is_named_with_what_to_do(tmp_path, name,
     setup = Setup(unreadable=(f"ssh://box/srv/{name}",))
     (one,) = notyet_faults(str(tmp_path), os.environ, setup)
     assert (one.code, one.where, one.fix) == (code, f"ssh://box/srv/{name}", fix)
+
+
+@pytest.mark.rule("J6")
+def test_a_gate_that_replaces_the_users_own_is_noted(tmp_path):
+    write_user_toml('[gates]\nlint = "mine"\nmore = "mine"\n')
+    project = new_project(tmp_path / "p", '[gates]\nlint = "theirs"\n')
+    (one,) = found(project)
+    assert (one.code, one.level) == ("gate-replaced", "note")
+    assert one.what == "The gate lint replaces the one of that name in your own notyet.toml."
+    assert one.where == f"{project}/notyet.toml:2"
