@@ -17,7 +17,7 @@ import sqlite3
 import sys
 import tempfile
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 from crash import faults
 from crash.judge import judge, snapshot
@@ -85,8 +85,9 @@ def suspended(scenario, knowing, first):
         pid = begun(function, world, first, signal.SIGSTOP)
         try:
             is_suspended = os.WIFSTOPPED(ended(pid))
-            with closing(sqlite3.connect(world.ledger.path)) as db, db:
-                db.execute("UPDATE owners SET lease_until = 1 WHERE lease_until > 0")
+            if is_suspended and not expired(world):
+                os.kill(pid, signal.SIGCONT)
+                is_suspended = os.WIFSTOPPED(ended(pid))
             before = snapshot(world)
             after = World(place, script, knowing, is_recovering=True, machine="another")
             after.prompts_before = world.read("got")
@@ -96,7 +97,20 @@ def suspended(scenario, knowing, first):
                 ended(pid)  # however: its tasks are not its own any more
             return judge(after, before, snapshot(world)), world.read()
         except AssertionError as error:
+            with suppress(ProcessLookupError, ChildProcessError):  # it was ended already
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
             return [str(error)], world.read()
+
+
+def expired(world):
+    """End all leases; False if a thread of the suspended process holds the ledger's lock."""
+    try:
+        with closing(sqlite3.connect(world.ledger.path, timeout=0.2)) as db, db:
+            db.execute("UPDATE owners SET lease_until = 1 WHERE lease_until > 0")
+    except sqlite3.OperationalError:
+        return False
+    return True
 
 
 @contextmanager
