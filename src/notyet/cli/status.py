@@ -14,6 +14,7 @@ from notyet.cli.stop_options import add_event_options, described_stop, read_stop
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, folded, outcome_cell, table, waiting, width
 from notyet.cli.times import age, when
+from notyet.config.records import work_tree
 from notyet.core.remote import remote_from
 from notyet.core.text import visible
 from notyet.errors import NotyetError
@@ -130,6 +131,10 @@ class _Screen:
             if one.what not in found.answer.says:
                 self._fault(one)
         self._table(*_gate_table(found.gates, len(found.setups), found.cwd))
+        linked = [path for setup in found.setups.values() for path in setup.linked]
+        if linked:
+            main = visible(work_tree(linked[0])[1])
+            print(self._paint(f"  a work tree of {main}, with its trust", "dim"))
         if found.gates:
             rows = [
                 (one["name"], _value(one["value"]), near(one["source"], found.cwd))

@@ -31,7 +31,7 @@ from notyet.config.find import (
 )
 from notyet.config.load import NO_LOOK, PATIENCE, load
 from notyet.config.members import member_files, trusted_members, untrusted_members
-from notyet.config.records import has_record, place_of
+from notyet.config.records import has_record, place_of, work_tree
 from notyet.config.remote import RemoteSource
 from notyet.config.shapes import meant_workspace
 from notyet.config.trust import candidate, grant, hosts_read
@@ -144,7 +144,7 @@ def _revoke(place: str, environ: Mapping[str, str], show: Show) -> int:
             reason = error.strerror or str(error)
             return refuse("trust", f"{visible(path)}: cannot remove the trust: {reason}")
         record_act("revoke", path, "")
-        show.done(f"no longer trusted: {visible(path)}")
+        show.done(f"no longer trusted: {visible(path)}{in_work_trees(path)}")
     what = "here" if place == "." else f"of {visible(place)}"
     return 0 if known else refuse("trust", f"nothing {what} is trusted")
 
@@ -166,7 +166,16 @@ def trusted_paths(path: str, state: str) -> list[str]:
         found = _around(os.path.dirname(known_as(path)), state)
     else:
         found = [known_as(path)]
-    return [name for name in dict.fromkeys(found) if _was_trusted(state, name)]
+    trusted = [name for name in dict.fromkeys(found) if _was_trusted(state, name)]
+    # Work trees share their records; the nearest one stands for the others.
+    return [*{place_of(name): name for name in reversed(trusted)}.values()][::-1]
+
+
+def in_work_trees(path: str) -> str:
+    """Return words for where a file is trusted, if that is in more than one work tree."""
+    root, main = work_tree(path)
+    has_others = root != main or os.path.isdir(os.path.join(root, ".git", "worktrees"))
+    return f", in every work tree of {visible(main)}" if root and has_others else ""
 
 
 def _around(place: str, state: str) -> list[str]:
@@ -223,7 +232,7 @@ class Show:
         """Print one file: its state, its text or what changed in it, mistakes, and commands."""
         state = "not trusted"
         if found.is_trusted:
-            state = "trusted"
+            state = f"trusted{in_work_trees(found.file.path)}"
         elif found.before is not None:
             state = "changed since it was trusted"
         print(f"{self._paint(visible(found.file.path), 'bold')}  ({state})")
@@ -436,6 +445,7 @@ def offer(
     if is_remote(file.path):
         whose += f", for agents whose workspace is {visible(file.project)} or below"
     done = "brought up to date" if found.is_trusted else "trusted"
+    whose += in_work_trees(file.path)
     show.done(f"{done}: {gates} in force now{whose}" if count else f"{done}: it has no gates")
     there = found.settings.workspace
     if is_remote(there):

@@ -73,8 +73,10 @@ def in_work_tree_of(cwd: str, folder: str) -> str:
 
     A session may have begun in another work tree of that repository.
     """
+    if not folder or folder == cwd:
+        return folder
     root, main = work_tree(cwd)
-    if not folder or root == main:
+    if root == main:
         return folder
     other, its_main = work_tree(folder)
     return root + folder[len(other) :] if its_main == main else folder

@@ -57,6 +57,12 @@ def test_where_a_host_names_no_project_the_note_of_the_session_is_looked_for(tmp
     assert others == AT_THE_DOOR
 
 
+@pytest.mark.rule("A10")
+def test_in_a_linked_work_tree_one_module_more_is_loaded(git_project, tmp_path):
+    git(git_project, "worktree", "add", "--quiet", str(tmp_path / "tree"))
+    assert_loads(tmp_path / "tree", ["door", "worktrees"], AT_THE_DOOR)
+
+
 def test_to_find_out_who_calls_loads_the_data_of_all_hosts(tmp_path):
     ours, others = loaded_by(tmp_path)
     assert ours == packed("door", *HOSTS, "detect")
