@@ -118,11 +118,17 @@ def _detect_raw(folder: Folder) -> list[Proposal]:
     found = [*python.proposals(folder), *node.proposals(folder)]
     found += ecosystems.proposals(folder, {one.name for one in found})
     found += python.pre_commit(folder)
+    is_python = folder.first("pyproject.toml", "setup.py")
+    needs = node.install(folder) or (python.install(folder) if is_python else "")
     for proposals in FALLBACKS:
         known = {one.name for one in found}
         if known & {"tests", "check"}:
             known |= {"tests", "check"}  # mostly the same
-        found += [one for one in proposals(folder) if one.name not in known]
+        found += [
+            replace(one, install=one.install or needs)
+            for one in proposals(folder)
+            if one.name not in known
+        ]
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from notyet.project.folder import Proposal
-from notyet.project.node import package_program
+from notyet.project.node import install, package_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -245,6 +245,6 @@ def _proposal(folder: Folder, row: _Ecosystem, gate: _Gate, shown: tuple[str, in
         file=shown[0],
         line=shown[1],
         paths=gate.paths,
-        install=row.install,
+        install=install(folder) if npx else row.install,
         is_installed=not row.installed or _first(folder, row.installed) is not None,
     )

@@ -118,22 +118,26 @@ def _dependencies(document: Document) -> set[str]:
     return {str(name) for table in tables if isinstance(table, dict) for name in table}
 
 
-def _steps(scripts: Mapping[str, object], key: str, *seen: str) -> Iterator[list[str]]:
+def _steps(
+    scripts: Mapping[str, object], key: str, seen: set[str] | None = None
+) -> Iterator[list[str]]:
     """Yield the commands of a script, of those before and after it, and of those it runs."""
+    seen = set() if seen is None else seen
     for name in (f"pre{key}", key, f"post{key}"):
         script = scripts.get(name)
         if not isinstance(script, str) or name in seen:
             continue
+        seen.add(name)
         for step in commands(script):
             words = [word for word in step if "=" not in word or word.startswith("-")]
             words = words[words[:1] == ["cross-env"] :]
             if not words:
                 continue
             is_list = words[0] in _ALL_OF
-            named = [word for word in words[1:] if word in scripts and word not in (*seen, name)]
+            named = [word for word in words[1:] if word in scripts and word != name]
             inner = named if is_list else named[:1] if words[0] in _LOCKS else []
             for other in inner:
-                yield from _steps(scripts, other, *seen, name)
+                yield from _steps(scripts, other, seen)
             if not inner:
                 yield words
 

@@ -133,6 +133,12 @@ def test_the_reason_of_a_failure_is_no_notice_of_a_tool(output, why):
     assert judged(Trial(proposal=PROPOSAL), report).why == why
 
 
+def test_a_line_without_end_is_no_trap():
+    output = "a.b/" * 500_000 + " is not installed\n"
+    report = Report(gate="tests", answer=Block("x"), output=output, exit="exit 1")
+    assert judged(Trial(proposal=PROPOSAL), report).result == "failed"
+
+
 def git(folder, *argv):
     who = ["-c", "user.name=x", "-c", "user.email=x@x"]
     subprocess.run(["git", "-C", folder, *who, *argv], check=True, capture_output=True)

@@ -220,6 +220,16 @@ SHAPES = {
         },
         {"build": "npm run build"},
     ),
+    "node-scripts-of-each-other": (
+        {
+            "package.json": package(
+                **{f"s{n}": "run-s " + " ".join(f"s{m}" for m in range(30)) for n in range(30)},
+                test="run-s s1",
+                lint="run-s s2 && eslint --fix .",
+            )
+        },
+        {},
+    ),
     "node-script-of-itself": ({"package.json": package(test="npm test")}, {"tests": "npm test"}),
     "make": (
         {"Makefile": "test:\nlint:\nformat-check:\n"},
@@ -279,6 +289,9 @@ DEPENDS = {"scripts": {"test": "x"}, "dependencies": {"x": "1"}}
         ({"requirements-dev.txt": "pytest\n"}, "pip install -r requirements-dev.txt", True),
         ({"pytest.ini": ""}, "pip install pytest", True),
         ({"go.mod": "module x\n"}, "", True),
+        ({"Makefile": "test:\n", "setup.py": ""}, "pip install -e .", True),
+        ({"Makefile": "test:\n", "package.json": DEPENDS | {"scripts": {}}}, "npm install", True),
+        ({"biome.json": "{}", "package.json": {}, "yarn.lock": ""}, "yarn install", True),
     ],
 )
 def test_a_gate_names_what_installs_its_dependencies(project, files, install, is_installed):

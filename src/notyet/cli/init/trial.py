@@ -50,14 +50,13 @@ _IDLE = re.compile(
 )
 # What tools and runtimes print if a dependency is missing.
 _MISSING = re.compile(
-    r"^.*(?:\bNo module named |\b(?:ERR_)?MODULE_NOT_FOUND\b|\bCannot find (?:module|package) "
+    r"\bNo module named |\b(?:ERR_)?MODULE_NOT_FOUND\b|\bCannot find (?:module|package) "
     r"|\b[Cc]ommand not found\b|: not found$|\bfixture '\w+' (?:not found|detected)\b"
-    r"|\b[\w.@/-]+ is not installed\b"
-    r"|\bCould not find .* in (?:any of the sources|locally installed gems)"
+    r"|\w is not installed\b|\bCould not find .* in (?:any of the sources|locally installed gems)"
     r"|\bUnchecked dependencies for environment\b|\bvendor/autoload\.php\b"
-    r"|\bcould not determine executable to run\b|\bnode_modules (?:is )?missing\b).*$",
-    re.MULTILINE,
+    r"|\bcould not determine executable to run\b|\bcanceled due to missing packages\b"
 )
+_MAX_LINE = 1000  # characters of a line that is searched
 # Lines that say nothing about the failure.
 _NOISE = re.compile(
     r"npm (?:notice|warn|error|ERR!)|g?make(?:\[\d+\])?: |\W*ELIFECYCLE|info Visit |\W*$",
@@ -152,9 +151,11 @@ def judged(trial: Trial, report: Report) -> Trial:
     if not isinstance(answer, Block | Halt):
         return replace(trial, result="passed")
     said = answer.prompt if isinstance(answer, Block) else answer.reason
-    missing = _MISSING.search(report.output or said)
+    lines = [line.strip() for line in (report.output or said).splitlines()]
+    short = (line for line in lines if len(line) < _MAX_LINE)
+    missing = next(filter(_MISSING.search, short), "")
     if missing:
-        why = _with_install(bounded(missing[0].strip(), _MAX_WHY), trial.proposal)
+        why = _with_install(bounded(missing, _MAX_WHY), trial.proposal)
         return replace(trial, result="not installed", why=why)
     # The last line mostly sums it up.
     lines = [line.strip() for line in said.splitlines()]
