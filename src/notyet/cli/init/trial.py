@@ -56,6 +56,7 @@ _MISSING = re.compile(
     r"|\bUnchecked dependencies for environment\b|\bvendor/autoload\.php\b"
     r"|\bcould not determine executable to run\b|\bcanceled due to missing packages\b"
 )
+_RUNNERS = frozenset(("just", "make", "npx", "task"))  # no project installs them
 _MAX_LINE = 1000  # characters of a line that is searched
 # Lines that say nothing about the failure.
 _NOISE = re.compile(
@@ -120,7 +121,7 @@ def missing_before(folder: str, proposal: Proposal) -> str:
 
 
 def _with_install(what: str, proposal: Proposal, program: str = "") -> str:
-    if not proposal.install:
+    if not proposal.install or program in _RUNNERS:
         return f"{what}; install {program or 'what it needs'}"
     first = f"install {program}, then run" if proposal.install.split()[0] == program else "run"
     return f"{what}; {first}: {proposal.install}"
