@@ -130,6 +130,10 @@ def _others() -> int:
         "1,000 supervised agents, two processes, one of them killed": ["bench.soak_supervised"],
         "gates over SSH, somebody killed in each round": ["bench.soak_remote"],
         "every crash of a supervisor": ["crash.harness", "--then", "9"],
+        "a supervisor suspended for longer than its lease": [
+            *("crash.harness", "block_then_pass", "consumer_refuses_first"),
+            *("--suspend", "--every", "3"),
+        ],
         "random lives of supervised agents": [*laws, str(tests / "laws" / "test_supervisor.py")],
     }.items():
         print(f"\n{what}", flush=True)

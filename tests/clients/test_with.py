@@ -126,6 +126,20 @@ def test_json_tells_what_came_of_it(agent):
     assert (said["agent"], said["exit_code"], said["tool_calls"]) == (agent.HOST, 0, 1)
 
 
+CODEX = [name for name in NEWEST if name.startswith("codex")]
+
+
+@pytest.mark.parametrize("agent", CODEX, indirect=True)
+def test_codex_without_a_network_is_not_silent_and_the_cause_is_named(agent):
+    gated(agent, READY)
+    agent.ungated = {"main"}
+    line = agent.line("do it", ("--timeout", "15s"), "http://127.0.0.1:9")  # nobody answers there
+    ran = agent.run([], line=line)
+    shown = [text for text in ran.err.splitlines() if "econnect" in text or "network" in text]
+    assert len(shown) > 1, ran.err
+    assert "no end after 15 s; its last error: " in shown[-1]
+
+
 @each_version
 def test_an_interrupt_ends_a_working_agent_and_asks_no_gate(agent):
     gated(agent, READY)
