@@ -21,7 +21,6 @@ _PROJECT = "pyproject.toml"
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _SECTION = re.compile(r"[ \t]*\[")
 _QUOTES = re.compile(r"[\"',\[\]]")
-_MYPY = re.compile(r"(?<![\w/.-])mypy((?:[ \t]+[\w./=-]+)+)")
 _ASSIGNED = re.compile(r"^[ \t]*(?:export )?(\w+) *[:?]?= *(.*)", re.MULTILINE)  # in a script
 _VARIABLE = re.compile(r"\$[({]?(\w+)[)}]?")
 
@@ -92,10 +91,8 @@ def _proposal(folder: Folder, tool: _Tool) -> Proposal | None:
     place = _evidence(folder, tool)
     if place is None or _is_left_to_pre_commit(folder, tool.program):
         return None
-    environment, command = _HATCH.get(tool.program, ("", ""))
-    signs = (f"hatch.toml#envs/{environment}", f"{_PROJECT}#tool/hatch/envs/{environment}")
-    run = f"hatch {command}"
-    if not environment or not any(map(folder.sign, signs)):
+    run = _hatch(folder, tool.program)
+    if not run:
         run = f"{started(folder, tool.program)} {_options(folder, tool)}".strip()
     return Proposal(
         name=tool.name,
@@ -118,7 +115,7 @@ def _evidence(folder: Folder, tool: _Tool) -> tuple[str, int] | None:
         if tool.words in text:
             return name, text[: text.index(tool.words)].count("\n") + 1
     places = _dependency(folder, tool.program) if tool.is_dependency else []
-    if not places or (tool.program == "mypy" and not _mypy_files(folder)):
+    if not places or (tool.program == "mypy" and not _own_files(folder, "mypy")):
         return None
     file, path = places[0]
     return file, folder.toml(_PROJECT).locate(path)[0] if file == _PROJECT else int(path[0])
@@ -167,12 +164,16 @@ def _options(folder: Folder, tool: _Tool) -> str:
     """Return the options of a tool, which must check and not write."""
     if tool.program == "mypy":
         return _mypy(folder)
-    if tool.name == "lint" and (
+    if tool.program != "ruff":
+        return tool.options
+    command = tool.options.split()[0]
+    options = tool.options[:-1] + (_own_files(folder, f"ruff {command}") or ".")
+    if command == "check" and (
         at(folder.toml(_PROJECT), "tool", "ruff", "fix") is True
         or any(folder.sign(f"{name}: ^fix *= *true") for name in ("ruff.toml", ".ruff.toml"))
     ):
-        return tool.options.replace("check", "check --no-fix")
-    return tool.options
+        return options.replace("check", "check --no-fix", 1)
+    return options
 
 
 def _mypy(folder: Folder) -> str:
@@ -184,15 +185,16 @@ def _mypy(folder: Folder) -> str:
     for name in ("mypy.ini", ".mypy.ini", "setup.cfg"):
         if _is_in_section(folder.text(name), "[mypy]", named):
             return ""
-    return _mypy_files(folder) or ("src" if folder.sign("src") else ".")
+    return _own_files(folder, "mypy") or ("src" if folder.sign("src") else ".")
 
 
-def _mypy_files(folder: Folder) -> str:
-    """Return the files for which the project's own scripts run mypy; empty for none."""
+def _own_files(folder: Folder, command: str) -> str:
+    """Return the files for which the project's own scripts run a command; empty for none."""
+    pattern = re.compile(rf"(?<![\w/.-]){command}((?:[ \t]+[\w./=-]+)+)")
     for _, text in folder.own_commands():
         values = dict(_ASSIGNED.findall(text))
         plain = _VARIABLE.sub(lambda found: values.get(found[1], ""), text)  # noqa: B023
-        for found in _MYPY.finditer(_QUOTES.sub(" ", plain)):
+        for found in pattern.finditer(_QUOTES.sub(" ", plain)):
             words = [word for word in found[1].split() if word[0] != "-"]
             given = [word for word in words if not word.endswith((".toml", ".ini"))]
             # Not the words of a comment.
@@ -225,7 +227,24 @@ _MANAGERS = (
 )
 
 
+# Environments of hatch that have a command of their own.
 _HATCH = {"pytest": ("hatch-test", "test"), "ruff": ("hatch-static-analysis", "fmt --check")}
+
+
+def _hatch(folder: Folder, program: str) -> str:
+    """Return how hatch runs a program in an environment other than the default one; or nothing."""
+    environments = at(folder.toml("hatch.toml"), "envs")
+    environments = environments or at(folder.toml(_PROJECT), "tool", "hatch", "envs")
+    known = environments if isinstance(environments, dict) else {}
+    environment, command = _HATCH.get(program, ("", ""))
+    if environment in known:
+        return f"hatch {command}"
+    for name, table in known.items() if program == "mypy" else ():
+        scripts = table.get("scripts") if isinstance(table, dict) else None
+        for key, script in scripts.items() if isinstance(scripts, dict) else ():
+            if isinstance(script, str) and script.split()[:1] == [program]:
+                return f"hatch run {quote(f'{name}:{key}')}"
+    return ""
 
 
 def started(folder: Folder, program: str) -> str:

@@ -135,6 +135,14 @@ SHAPES = {
         },
         {"lint": "hatch fmt --check", "tests": "hatch test"},
     ),
+    "hatch-script": (
+        {"hatch.toml": "[envs.types.scripts]\ncheck = 'mypy {args:src}'\n", "mypy.ini": ""},
+        {"types": "hatch run types:check"},
+    ),
+    "ruff-files-as-in-a-script": (
+        {"ruff.toml": "fix = true\n", "Makefile": "x:\n\truff check --fix lib\n", "lib/x": ""},
+        {"lint": "ruff check --no-fix lib"},
+    ),
     "ruff-fixes": ({"ruff.toml": "fix = true\n"}, {"lint": "ruff check --no-fix ."}),
     "ruff-fixes-in-pyproject": (
         {"pyproject.toml": "[tool.ruff]\nfix = true\n"},
