@@ -2,7 +2,8 @@
 
 One look at the repository serves all members: each changed file belongs to the members around it.
 What was changed when the session began is remembered by member, with the commit; so is compared
-what is changed now. Whatever cannot be found out counts as changed.
+what is changed now. Whatever cannot be found out counts as changed, as it does where settings of
+the repository changed, such as `.git/info/exclude`: they can hide files.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ def changed_members(
     if tree:
         looked[files] = tree
     scan = git.scan_of(files)
-    head = start.get(_scope(root), "")
-    if scan is None or not head:
+    head, _, settings = start.get(_scope(root), "").partition(" ")
+    if scan is None or not head or scan.settings != settings:
         return None
     now = _trees(scan, root, globs)
     changed = {folder.removeprefix(f"{root}/") for folder in scan.untracked()}
@@ -78,7 +79,7 @@ def members_at_start(scan: Scan | None, root: str, globs: Sequence[str]) -> dict
     if scan is None or len(trees) > _MOST:
         return {_scope(root): ""}
     start = {_scope(root, folder): tree for folder, tree in trees.items()}
-    return start | {_scope(root): light.fsdecode(scan.head)}
+    return start | {_scope(root): f"{light.fsdecode(scan.head)} {scan.settings}"}
 
 
 def _scope(root: str, folder: str = "") -> str:

@@ -95,6 +95,11 @@ class Scan:
         """The top folder of the files, to which paths are relative."""
         return self._repository.root
 
+    @property
+    def settings(self) -> str:
+        """A digest of the settings that affect what git sees."""
+        return blake2b(self._repository.said, digest_size=12).hexdigest()
+
     def untracked(self) -> list[str]:
         """Return the watched folders without a file in the index."""
         unseen = self._index.unseen if self._index is not None else self._watched

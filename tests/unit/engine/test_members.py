@@ -127,6 +127,31 @@ def test_what_cannot_be_found_out_is_unknown(project, monkeypatch):
     assert project.changed() is None
 
 
+def test_settings_that_can_hide_files_make_it_unknown(project):
+    project.begin()
+    (project.top / ".git/info/exclude").write_text("new.py\n")
+    project.write("packages/a/new.py")
+    assert project.changed() is None
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_repository_that_begins_in_a_member_hides_no_change(project, commit):
+    project.begin()
+    inner = project.root / "packages/a"
+    git(inner, "init", "-q")
+    project.write("packages/a/x.py")
+    project.write("packages/a/new.py")
+    if commit:
+        git(inner, "add", "-A")
+        git(inner, "commit", "-qm", "hidden")
+    assert project.changed() == ["packages/a"]
+    inner = project.root / "packages/b"
+    git(inner, "init", "-q")
+    git(inner, "commit", "-qm", "hidden", "--allow-empty")
+    project.write("packages/b/new.py")
+    assert project.changed() == ["packages/a", "packages/b"]
+
+
 @pytest.mark.parametrize("late", [True, False])
 def test_a_start_with_too_many_changes_or_after_them_is_unknown(project, monkeypatch, late):
     project.write("packages/a/x.py")
