@@ -66,6 +66,7 @@ class Setup(Record, kw_only=True):
     # The project that the session was started in, and the one that the agent works in now, if these
     # are two.
     left: tuple[str, str] | None = None
+    is_left_unchecked: bool = False  # the first is another work tree of the same repository
     workspace: str = ""  # where the project's files are, if elsewhere: ssh://host/path
     named_by: str = ""  # the file here that names it
     workspace_problem: str = ""  # why its files could not be read
@@ -160,6 +161,9 @@ def _add_projects(layers: Layers, cwd: str, project: str, environ: Mapping[str, 
         layers.add_tomls(toml_files(folder, environ, layers.is_recorded))
         if layers.project:  # an untrusted file hides no other project
             break
+    began = real_folder(project)
+    if began != start and layers.project:
+        layers.left, layers.is_left_unchecked = (began, layers.project), True
     if not start or start in here:
         return
     known, untrusted, works_in = len(layers.layers), len(layers.untrusted), layers.project
@@ -170,7 +174,7 @@ def _add_projects(layers: Layers, cwd: str, project: str, environ: Mapping[str, 
             where = visible(parent(file.path))
             layers.add_unchecked(f"{where}, where this session was started, was moved or replaced")
     added = [file for file, _ in layers.layers[known:] if is_projects(file)]
-    if works_in and added:
+    if works_in and added and not layers.left:
         layers.left = (parent(added[0].path), works_in)
 
 
@@ -256,6 +260,7 @@ class Layers:
         self.read_hosts: tuple[str, ...] = ()
         self.started_in = ""  # the folder that the session was started in, if it may be another one
         self.left: tuple[str, str] | None = None  # the project of the session, and the agent's now
+        self.is_left_unchecked = False
         self.project = ""  # the folder of the nearest project file that is in force
         self.has_root = False  # files above that one do not count
         self.has_members = False
@@ -369,6 +374,7 @@ class Layers:
             start_tell=tell,
             replaced=_replaced(layers),
             left=self.left,
+            is_left_unchecked=self.is_left_unchecked,
             workspace=self.workspace,
             named_by=self.named_by.path if self.named_by is not None else "",
             workspace_problem=self.workspace_problem,

@@ -241,7 +241,8 @@ class Hook:
             self.warnings.append(f"where this session was started was not recorded: {error}")
             return setup
         started_in, works_in = map(visible, setup.left)
-        line = f"works in {works_in}, was started in {started_in}: the gates of both run"
+        line = f"works in {works_in}, was started in {started_in}: "
+        line += "only the former is checked" if setup.is_left_unchecked else "the gates of both run"
         return replace(setup, warnings=(*setup.warnings, f"the agent {line}"))
 
     def _members(

@@ -281,8 +281,38 @@ def test_the_hosts_project_is_replaced_by_the_work_tree(tmp_path, project):
     tree = linked(project, tmp_path / BESIDE)
     (project / "main.py").write_text(BROKEN)
     environ = {**os.environ, "CLAUDE_PROJECT_DIR": str(project)}
-    stop(tree, environ)
+    reply = stop(tree, environ)
+    said = f"the agent works in {tree}, was started in {project}: only the former is checked"
+    assert said in told(reply)
     assert stops() == [("passed", "")]
+
+
+@pytest.mark.rule("N5", "J6")
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_an_agent_that_goes_to_another_work_tree_is_checked_there_and_its_user_told_once(
+    tmp_path, project, host
+):
+    tree = linked(project, tmp_path / NESTED)
+    environ = {**os.environ}
+    if host == "claude":
+        environ["CLAUDE_PROJECT_DIR"] = str(project)
+    replies = []
+    for place in (project, tree, tree):
+        event = payload(host, place, session_id="one")
+        replies.append(ask(event, "--host", host, environ=environ))
+    words = f"works in {tree}, was started in {project}: only the former is checked"
+    assert [words in told(reply) for reply in replies] == [False, True, False]
+    assert (tree / "ran").read_text() == f"{tree}\n"
+
+
+@pytest.mark.rule("N5", "J6")
+def test_an_agent_that_leaves_its_work_tree_for_the_main_one_has_the_gates_of_both(
+    tmp_path, project
+):
+    tree = linked(project, tmp_path / BESIDE)
+    (tree / "main.py").write_text(BROKEN)
+    stop(project, {**os.environ, "CLAUDE_PROJECT_DIR": str(tree)})
+    assert [outcome for outcome, _ in stops()] == ["blocked"]
 
 
 @pytest.mark.rule("N5", "N3")
