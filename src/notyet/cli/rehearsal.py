@@ -28,6 +28,7 @@ from notyet.run.drive import drive_sync
 from notyet.run.gate_command import GateCommand
 from notyet.run.groups import adopt_orphans
 from notyet.run.spawn import Job
+from notyet.status.overview import only_elsewhere, setups_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -174,6 +175,9 @@ def rehearse(
     )
     done.notes = tuple(dict.fromkeys(notes))
     done.trouble = hook.trouble[-1] if hook.trouble else ""
+    if not setup.workspace and done.event.cwd:
+        others = setups_elsewhere(done.event.cwd, environ, ())
+        done.not_applying = [*done.not_applying, *only_elsewhere(setup, others)]
     return done
 
 

@@ -130,7 +130,7 @@ class _Screen:
         for one in found.faults:
             if one.what not in found.answer.says:
                 self._fault(one)
-        self._table(*_gate_table(found.gates, len(found.setups), found.cwd))
+        self._table(*_gate_table(found.gates, len(found.setups | found.elsewhere), found.cwd))
         linked = [path for setup in found.setups.values() for path in setup.linked]
         if linked:
             main = visible(work_tree(linked[0])[1])
@@ -234,11 +234,16 @@ def _gate_table(
         "runs": [_when(one) for one in gates],
         "timeout": [_span(one.timeout) for one in gates],
         "on": [remote_from(one.place).destination if one.place else "" for one in gates],
-        "hosts": ["" if len(one.hosts) == hosts else ", ".join(one.hosts) for one in gates],
+        "under": [_under(one, hosts) for one in gates],
         "from": [near(f"{one.file}:{one.line}" if one.line else one.file, cwd) for one in gates],
     }
     shown = {name: cells for name, cells in columns.items() if any(cells)}
     return tuple(shown), list(zip(*shown.values(), strict=True))
+
+
+def _under(one: GateHere, hosts: int) -> str:
+    """Return under which hosts a gate runs; empty if it runs under all of them."""
+    return "" if not one.trusted or len(one.hosts) == hosts else ", ".join(one.hosts)
 
 
 def _stage(one: GateHere) -> str:

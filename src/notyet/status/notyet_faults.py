@@ -19,7 +19,7 @@ from notyet.config.find import (
 from notyet.config.off import switches
 from notyet.config.records import has_record, place_of
 from notyet.config.trust import candidate
-from notyet.core.text import visible
+from notyet.core.text import listed, visible
 from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair
 from notyet.hook.hook import PROBE
 from notyet.hosts.files import ABOVE
@@ -29,9 +29,10 @@ from notyet.status.fault import fault
 from notyet.status.fault import location as at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from notyet.config.load import Setup
+    from notyet.core.gate import Gate
     from notyet.status.fault import Fault
 
 _OFF_VARIABLES = {
@@ -44,12 +45,17 @@ _ROOM = 64 * 1024  # bytes that a stop needs on the disk
 _NO_GATES = "none of its gates is in force"
 
 
-def notyet_faults(cwd: str, environ: Mapping[str, str], setup: Setup) -> list[Fault]:
-    """Return what is wrong on our side; `setup` is what is in force here."""
+def notyet_faults(
+    cwd: str, environ: Mapping[str, str], setup: Setup, others: Sequence[tuple[Gate, str]] = ()
+) -> list[Fault]:
+    """Return what is wrong on our side; `setup` is what is in force here.
+
+    `others` are gates that only other hosts run, and under which.
+    """
     return [
         *variable_faults({name: (environ.get(name, ""), "") for name in _OFF_VARIABLES}),
         *_switch(cwd, environ),
-        *_configuration(cwd, environ, setup),
+        *_configuration(cwd, environ, setup, others),
         *ledger_faults(environ),
     ]
 
@@ -71,7 +77,9 @@ def _switch(cwd: str, environ: Mapping[str, str]) -> Iterator[Fault]:
         yield fault("switched-off", f"notyet is {off}.{by}", fix=f"{there}run: {off.undo}")
 
 
-def _configuration(cwd: str, environ: Mapping[str, str], setup: Setup) -> Iterator[Fault]:
+def _configuration(
+    cwd: str, environ: Mapping[str, str], setup: Setup, others: Sequence[tuple[Gate, str]]
+) -> Iterator[Fault]:
     found: dict[str, Fault] = {}  # by file
     files = _files(cwd, environ, setup)
     for file in files:
@@ -88,6 +96,9 @@ def _configuration(cwd: str, environ: Mapping[str, str], setup: Setup) -> Iterat
         yield fault("gate-replaced", what, where=where, fix="nothing, or rename one of them")
     if not setup.gates and not found:
         what = "No gate is in force here, so agents are not checked."
+        if others:
+            named = listed([f"{visible(gate.name)} ({under})" for gate, under in others])
+            what = f"The gates here are for other hosts: {named}."
         # `init` would leave a file that is there alone.
         path = next((file.path for file in files if not file.is_users), "")
         update = f"add a gate to {visible(path)}, or run: notyet init --update"

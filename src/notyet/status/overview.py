@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 from notyet.config.compile import compile_text, examine
 from notyet.config.compiled import read_record
 from notyet.config.find import state_folder, text_of
+from notyet.config.load import NO_LOOK, load
 from notyet.core.gate import EVERY_AGENT, machine_of
 from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import replace as replace_record
 from notyet.core.remote import is_remote
 from notyet.errors import LedgerError
+from notyet.hosts import all_hosts
 from notyet.hosts.openclaw import OPENCLAW
 from notyet.ledger import past_stops
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from notyet.config.load import Setup
     from notyet.core.gate import Gate
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from notyet.ledger.ledger import Ledger
     from notyet.status.report import HostStatus
 
+WITH = "notyet with"
 DEFAULT = "default"  # the source of a limit that no file sets
 SEEN_RECENTLY = 12 * 3_600.0  # seconds; sessions that were not seen since are not shown
 _MOST = 5  # sessions, and decisions
@@ -61,11 +64,48 @@ class Recent:
     problem: str = ""
 
 
-def gates_here(setups: Mapping[str, Setup]) -> list[GateHere]:
-    """Return the gates in force for these hosts by stage, then those of untrusted files."""
+def setups_elsewhere(
+    cwd: str, environ: Mapping[str, str], known: Collection[str]
+) -> dict[str, Setup]:
+    """Return what is in force under other hosts than those known, and under `notyet with`.
+
+    The others are hosts whose own hooks notyet runs, as Mux's (J8).
+    """
+    names = [host.name for host in all_hosts() if host.notyet_runs_hooks]
+    found = {
+        name: load(cwd, name, environ, patience=NO_LOOK) for name in names if name not in known
+    }
+    return found | {WITH: load(cwd, "notyet", environ, agent=WITH, patience=NO_LOOK)}
+
+
+def only_elsewhere(setup: Setup, elsewhere: Mapping[str, Setup]) -> list[tuple[Gate, str]]:
+    """Return the gates that are in force, but not in this setup; and under what they run."""
+    here = {_key(gate) for gate in setup.gates}
+    found: dict[tuple[object, ...], tuple[Gate, list[str]]] = {}
+    for name, other in elsewhere.items():
+        for gate in other.gates:
+            if _key(gate) not in here:
+                found.setdefault(_key(gate), (gate, []))[1].append(name)
+    return [(gate, f"only under {', '.join(names)}") for gate, names in found.values()]
+
+
+def _key(gate: Gate) -> tuple[object, ...]:
+    source = gate.source
+    return (gate.name, source.file, source.line) if source is not None else (gate.name,)
+
+
+def gates_here(
+    setups: Mapping[str, Setup], elsewhere: Mapping[str, Setup] | None = None
+) -> list[GateHere]:
+    """Return the gates in force for these hosts by stage, then those of untrusted files.
+
+    `elsewhere` are setups of which only the gates in force count.
+    """
     found: dict[tuple[object, ...], GateHere] = {}
-    for host, setup in setups.items():
-        for one in (*_in_force(setup), *_untrusted(setup)):
+    gates = [(host, (*_in_force(setup), *_untrusted(setup))) for host, setup in setups.items()]
+    gates += [(name, (*_in_force(setup),)) for name, setup in (elsewhere or {}).items()]
+    for host, ones in gates:
+        for one in ones:
             key = (one.trusted, one.name, one.file, one.line)
             known = found.get(key, one)
             found[key] = replace(known, hosts=[*known.hosts, host])

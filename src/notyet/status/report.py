@@ -19,7 +19,14 @@ from notyet.status.facts import gather
 from notyet.status.fault import Fault, fault
 from notyet.status.host_faults import host_faults, missing_program, restricts, running_entries
 from notyet.status.notyet_faults import notyet_faults
-from notyet.status.overview import caps_here, gates_here, limits_here, recent
+from notyet.status.overview import (
+    caps_here,
+    gates_here,
+    limits_here,
+    only_elsewhere,
+    recent,
+    setups_elsewhere,
+)
 from notyet.status.probe import Probe, ask, probe, probe_faults, why_not_run, without_values
 
 if TYPE_CHECKING:
@@ -86,9 +93,11 @@ class StatusReport:
         setup = next(iter(wired.values()), None)
         setup = setup or load(cwd, hosts[0].host, environ, patience=NO_LOOK)
         self.setups: dict[str, Setup] = wired or {hosts[0].host: setup}
-        self.faults = notyet_faults(cwd, environ, setup)
+        self.elsewhere = setups_elsewhere(cwd, environ, self.setups)
+        others = only_elsewhere(setup, self.elsewhere)
+        self.faults = notyet_faults(cwd, environ, setup, others)
         self.answer = answer_of(self.faults, hosts, setup)
-        self.gates = gates_here(self.setups)
+        self.gates = gates_here(self.setups, self.elsewhere)
         self.limits = limits_here(setup, environ)
         self.limits += caps_here(status for status in hosts if status.entries)
         self.is_well = self.answer.state == "yes"

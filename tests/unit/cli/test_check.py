@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from config_places import hooks, write
 from hook_runs import (
     FAILING,
     PASSING,
@@ -242,3 +243,14 @@ def test_json_says_all_there_is(check, tmp_path):
         "why": "it is not for the main agent",
     }
     assert "reply" not in said
+
+
+@pytest.mark.rule("J8")
+def test_gates_that_only_other_hosts_run_are_named_with_those_hosts(check, tmp_path):
+    write(tmp_path / "p", ".mux/settings.json", hooks("exit 1"))
+    done = check(tmp_path / "p")
+    assert done.code == 2
+    assert "only under mux, notyet with" in done.out
+    assert "there are no gates here" not in done.out
+    known = check(tmp_path / "p", "--json").json["unasked"]
+    assert [one["why"] for one in known] == ["only under mux, notyet with"]

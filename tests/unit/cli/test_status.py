@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from config_places import hooks, write
 from conftest import git
 from hook_runs import FAILING, ask, payload, stops, trust
 from status_world import GATES, World
@@ -264,3 +265,16 @@ def test_a_file_that_only_the_command_names_counts(world):
     )
     code, said = world.status()
     assert (code, said["hosts"][0]["gates"]) == (0, ["other"])
+
+
+@pytest.mark.rule("J8")
+@pytest.mark.parametrize("has_own", [True, False])
+def test_gates_that_only_other_hosts_run_are_shown_with_those_hosts(world, has_own):
+    write(world.project, ".mux/settings.json", hooks("exit 1"))
+    if not has_own:
+        world.gates("[limits]\nmax_blocks = 2\n")
+    code, out = world.shown()
+    assert "No gate is in force here" not in out
+    assert "mux, notyet with" in out
+    assert ("The gates here are for other hosts" in out) is not has_own
+    assert (code == 0) is has_own
