@@ -24,6 +24,7 @@ from notyet.ledger import Begun
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.memory import MemoryLedger
 from notyet.ledger.past_histories import preview_begin
+from notyet.ledger.untold import preview_unchanged
 from notyet.run.drive import drive_sync
 from notyet.run.gate_command import GateCommand
 from notyet.run.groups import adopt_orphans
@@ -249,7 +250,9 @@ class RehearsalHook(Hook):
             line = decide(again, history, _keep_nothing, unchanged=unchanged)
             decision = self._with_begun(drive_sync(line))
             warnings = (*decision.warnings, *stop.warnings_of_files)
-            done.stop_decision = replace(decision, warnings=warnings)
+            done.stop_decision = replace(
+                decision, warnings=warnings, unchanged=self._unchanged_in(event, decision)
+            )
         warn_all(done.stop_decision.warnings, self.warnings.append)
         warn_all(done.decision.warnings, self.notes.append)
         return done.stop_decision
@@ -290,6 +293,13 @@ class RehearsalHook(Hook):
         decision = drive_sync(line)
         self.done.skipped_unchanged = stop.skipped_unchanged
         return self._with_begun(decision)
+
+    def _unchanged_in(self, event: StopEvent, decision: Decision) -> tuple[str, ...]:
+        """Return the gates of which a stop tells the user that no file changed."""
+        try:
+            return self.ledger.connection.read(lambda db: preview_unchanged(db, event, decision))
+        except LedgerError:  # which is reported already
+            return ()
 
     def _with_begun(self, decision: Decision) -> Decision:
         """Add what was found when the stop began, as the engine does."""

@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from notyet.config.load import Setup
+
 _MOST_BYTES = 64 * 1024
 _LONGEST_NAME = 100
 _OLDEST = 30 * 86_400.0  # seconds
@@ -48,6 +50,23 @@ def is_first_time(environ: Mapping[str, str], host: str, session: str, place: st
     if path:
         _write(path, [start, *told, place])
     return True
+
+
+def with_note(
+    setup: Setup, environ: Mapping[str, str], host: str, session: str, folder: str
+) -> Setup:
+    """Note where a session was started; tell its user once that the agent left. Raises OSError."""
+    if folder:
+        note_start(environ, host, session, folder)
+    if not setup.left or not is_first_time(environ, host, session, setup.left[1]):
+        return setup
+    from notyet.core.record import replace
+    from notyet.core.text import visible
+
+    started_in, works_in = map(visible, setup.left)
+    line = f"works in {works_in}, was started in {started_in}: "
+    line += "only the former is checked" if setup.is_left_unchecked else "the gates of both run"
+    return replace(setup, warnings=(*setup.warnings, f"the agent {line}"))
 
 
 def prune(environ: Mapping[str, str], now: float) -> None:

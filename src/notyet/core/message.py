@@ -305,6 +305,9 @@ def note(decision: Decision) -> str:
         parts[0] += in_log(decision.stop)
     if decision.overridden:
         parts.append(f"notyet: {UNPASSED}: the agent {GONE}{in_log(decision.overridden)}")
+    if decision.unchanged:
+        names = listed(decision.unchanged)
+        parts.append(f"notyet: not checked: no file changed since this session began ({names})")
     parts += [f"notyet: {line}" for line in decision.subagents]
     parts += dict.fromkeys(report.tell_user for report in decision.reports)
     return " | ".join(" ".join(part.split()) for part in parts if part.strip())

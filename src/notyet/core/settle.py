@@ -91,6 +91,7 @@ def settle_and_cut(
         "warnings": warnings,
         "stop": 0,  # as the ledger numbers it
         "subagents": (),
+        "unchanged": (),
     }
     return made(Decision, settled), cut
 

@@ -204,6 +204,9 @@ class Decision(Record, kw_only=True):
     warnings: tuple[str, ...] = ()
     stop: int = 0  # its number in `notyet log`; 0 if it is not recorded there
     subagents: tuple[str, ...] = ()  # those that did not pass, of which the user is told now
+    # Gates that were skipped because no file changed since the session began, and that never passed
+    # on these files, of which the user is told now.
+    unchanged: tuple[str, ...] = ()
 
 
 def skipped(cause: str, *warnings: str) -> Decision:

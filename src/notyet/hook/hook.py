@@ -220,30 +220,18 @@ class Hook:
                 note_work_trees(state_folder(self.environ), setup.linked)
             except OSError:
                 pass  # it only makes a report possible
-        if self.is_probe() or not session.strip():
+        if self.sees_all or self.is_probe() or not session.strip():
             return setup
         is_new = not project and bool(setup.gates)
         if is_new or (setup.left and event.scope == "agent"):
-            return self._with_note(session, real_folder(event.cwd) if is_new else "", setup)
+            from notyet.config.sessions import with_note
+
+            try:
+                known = (self.environ, self.host, session)
+                return with_note(setup, *known, real_folder(event.cwd) if is_new else "")
+            except OSError as error:
+                self.warnings.append(f"where this session was started was not recorded: {error}")
         return setup
-
-    def _with_note(self, session: str, folder: str, setup: Setup) -> Setup:
-        """Note where a session was started, and tell its user once that the agent left there."""
-        from notyet.config import sessions
-
-        known = (self.environ, self.host, session)
-        try:
-            if folder:
-                sessions.note_start(*known, folder)
-            if not setup.left or not sessions.is_first_time(*known, setup.left[1]):
-                return setup
-        except OSError as error:
-            self.warnings.append(f"where this session was started was not recorded: {error}")
-            return setup
-        started_in, works_in = map(visible, setup.left)
-        line = f"works in {works_in}, was started in {started_in}: "
-        line += "only the former is checked" if setup.is_left_unchecked else "the gates of both run"
-        return replace(setup, warnings=(*setup.warnings, f"the agent {line}"))
 
     def _members(
         self, root: str, globs: Sequence[str], known: Sequence[str]

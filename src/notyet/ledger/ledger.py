@@ -229,6 +229,10 @@ class Ledger:
             from notyet.ledger.passes import remember
 
             remember(db, final.reports, begun.stop)
+        if any(report.spared == "unchanged" for report in final.reports):
+            from notyet.ledger.untold import unchanged_in
+
+            final = variant(final, {"unchanged": unchanged_in(db, final, agent)})
         untold = db.execute(_UNTOLD_BESIDE, (agent,)).fetchall()
         if not untold:
             return final

@@ -132,7 +132,7 @@ def test_what_came_of_asking_and_what_a_stop_would_do_are_both_said(check, git_p
     assert done.code == 1
     assert "run now, blocked: the agent would be sent back by a\n" in done.out
     assert "a stop now would skip a: the agent may stop\n" in done.out
-    assert "stdout: (nothing)" in done.out
+    assert "not checked: no file changed since this session began (a)" in done.out
 
 
 @pytest.mark.parametrize("host", HOSTS)

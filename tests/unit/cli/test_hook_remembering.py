@@ -14,6 +14,7 @@ from conftest import git
 from hook_runs import (
     ask,
     assert_allows,
+    begin,
     clean_environ,
     command_line,
     ledger_path,
@@ -48,14 +49,60 @@ def start(project, **fields):
     return payload("claude", project, **known)
 
 
+NOT_CHECKED = "notyet: not checked: no file changed since this session began ({})"
+
+
+def stopped(host, project, n=0, **fields):
+    """Return what the user reads at a stop that is allowed."""
+    event = payload(host, project, last_assistant_message=f"{n}", **fields)
+    reply = ask(event, "--host", host)
+    assert_allows(host, reply.code, reply.stdout)
+    return json.loads(reply.stdout or "{}").get("systemMessage", "")
+
+
 @pytest.mark.parametrize("host", ["claude", "codex"])
 def test_a_question_answered_without_touching_files_costs_nothing(project, host):
     known = {"hook_event_name": "SessionStart", "source": "startup"}
     for event in (payload(host, project, **known), payload(host, project)):
         done = run_hook(event, "--host", host)
-        assert (done.stdout.strip() in {b"", b"{}"}, done.stderr) == (True, b"")
+        assert done.stderr == b""
         assert_allows(host, done.returncode, done.stdout)
+    assert json.loads(done.stdout) == {"systemMessage": NOT_CHECKED.format("g")}
     assert (stops(), asked(project)) == ([("skipped", "unchanged")], 0)
+
+
+@pytest.mark.rule("N3")
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_that_no_file_changed_is_said_once_in_a_session(project, host):
+    for session in ("s1", "s2"):
+        begin(host, project, session_id=session)
+        told = [stopped(host, project, n, session_id=session) for n in range(3)]
+        assert told == [NOT_CHECKED.format("g"), "", ""]
+    (project / "good").write_text("x")
+    assert stopped(host, project, session_id="s2") == ""
+    (project / "good").unlink()
+    assert stopped(host, project, session_id="s2") == ""
+    assert [why for _, why in stops()] == ["unchanged"] * 6 + ["", "unchanged"]
+
+
+@pytest.mark.rule("N3")
+def test_only_gates_that_never_passed_on_these_files_are_named(tmp_path):
+    text = '[gates]\none = "true"\ntwo = "false"\n[gates.three]\nrun = "false"\nobserve = true\n'
+    project = new_project(tmp_path / "p", text)
+    git(project, "init", "--quiet")
+    begin("claude", project)
+    assert stopped("claude", project) == NOT_CHECKED.format("one, two")
+    ask(payload("claude", project, session_id="unknown"))  # one passes
+    begin("claude", project, session_id="s2")
+    assert stopped("claude", project, session_id="s2") == NOT_CHECKED.format("two")
+    assert [outcome for outcome, _ in stops()] == ["skipped", "blocked", "passed"]
+
+
+def test_what_a_subagent_did_not_change_is_not_said(project):
+    begin("claude", project)
+    child = {"hook_event_name": "SubagentStop", "agent_id": "a1", "agent_type": "coder"}
+    assert stopped("claude", project, **child) == ""
+    assert stopped("claude", project) == NOT_CHECKED.format("g")
 
 
 def test_a_gate_is_asked_once_for_the_same_files(project):

@@ -223,3 +223,11 @@ def test_a_stop_of_a_process_reads_the_note_of_another(two):
     assert run_hook(payload("codex", first, **known), "--host", "codex").returncode == 0
     done = run_hook(payload("codex", second), "--host", "codex")
     assert json.loads(done.stdout)["decision"] == "block"
+
+
+def test_a_check_notes_nothing(two, monkeypatch):
+    from notyet.cli.main import main
+
+    monkeypatch.chdir(two[1])
+    assert main(["check", "--as", "codex"]) == 0
+    assert notes() == []

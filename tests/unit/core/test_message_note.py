@@ -132,6 +132,12 @@ def test_a_stop_that_was_skipped_was_not_checked_unless_there_was_nothing_to_che
 
 
 @pytest.mark.rule("N3")
+def test_the_user_reads_which_gates_no_change_skipped():
+    line = note(decided("skipped", why="unchanged", unchanged=("tests", "lint")))
+    assert line == "notyet: not checked: no file changed since this session began (tests, lint)"
+
+
+@pytest.mark.rule("N3")
 def test_the_user_reads_which_subagents_did_not_pass():
     line = note(decided("passed", subagents=("subagent a: NOT PASSED: g failed",)))
     assert line == "notyet: subagent a: NOT PASSED: g failed"
