@@ -107,6 +107,8 @@ def test_what_was_slow_is_asked_later_and_gets_its_time():
     trial = Trial(proposal=proposal, result="passed", seconds=400.0)
     gate = tomllib.loads(file_text([trial]))["gates"]["tests"]
     assert gate == {"run": "make test", "slow": True, "timeout": "14m"}
+    lacking = Trial(proposal=proposal, result="not installed", seconds=30.0)
+    assert tomllib.loads(file_text([lacking]))["gates"]["tests"] == {"run": "make test"}
     quick = Trial(proposal=proposal, result="passed", seconds=0.4)
     assert tomllib.loads(file_text([quick]))["gates"]["tests"] == {"run": "make test"}
 

@@ -99,6 +99,11 @@ def test_a_folder_that_no_gate_can_name_is_said_and_the_others_are_tried_as_them
         ("conftest.py:3: trustme is not installed\n1 error\n", "trustme is not installed"),
         ("E  fixture 'httpbin' not found\n1 error\n", "fixture 'httpbin' not found"),
         ("bundler: command not found: rubocop\n", "command not found: rubocop"),
+        (
+            "error: x\n  cause: Failed to download `https://x`\n  cause: dns\n",
+            "download `https://x`",
+        ),
+        ("An unexpected error\n  fatal: unable to access 'https://x': y\n", "unable to access"),
         ("Unchecked dependencies for environment test:\n* plug\n", "Unchecked dependencies"),
     ],
 )

@@ -80,7 +80,7 @@ def gate_lines(trial: Trial) -> Iterator[str]:
         lines.append(f"dir = {_quoted(proposal.dir)}")
     if proposal.paths:
         lines.append(f"paths = {_list(proposal.paths)}")
-    if trial.seconds > _SLOW:
+    if trial.seconds > _SLOW and trial.result != "not installed":
         lines.append("slow = true  # runs when the others passed")
     if 2 * trial.seconds > GATE_TIMEOUT:
         lines.append(f'timeout = "{ceil(trial.seconds / 30)}m"')

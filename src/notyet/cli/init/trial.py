@@ -55,6 +55,9 @@ _MISSING = re.compile(
     r"|\w is not installed\b|\bCould not find .* in (?:any of the sources|locally installed gems)"
     r"|\bUnchecked dependencies for environment\b|\bvendor/autoload\.php\b"
     r"|\bcould not determine executable to run\b|\bcanceled due to missing packages\b"
+    # uv and pre-commit install by themselves, unless the network or the versions forbid it.
+    r"|\bFailed to (?:fetch|download):? `|\bNo solution found when resolving\b"
+    r"|\bfatal: unable to access '"
 )
 _RUNNERS = frozenset(("just", "make", "npx", "task"))  # no project installs them
 _MAX_LINE = 1000  # characters of a line that is searched
