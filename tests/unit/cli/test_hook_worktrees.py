@@ -426,3 +426,68 @@ def test_a_pass_in_one_work_tree_is_none_in_another(tmp_path, project):
     assert not (tree / "ran").exists()
     assert (project / "ran").exists()
     assert [outcome for outcome, _ in stops()] == ["passed", "passed", "passed"]
+
+
+@pytest.mark.rule("N5", "J6")
+@pytest.mark.parametrize("place", [NESTED, BESIDE])
+def test_members_of_a_project_are_those_of_the_work_tree(tmp_path, project, place):
+    member = project / "packages/a"
+    member.mkdir(parents=True)
+    (member / "notyet.toml").write_text(TOML.replace('when = "always"\n', ""))
+    (member / "main.py").write_text(GOOD)
+    commit(project, notyet='members = ["packages/*"]\n')
+    trust(project / "notyet.toml")
+    trust(member / "notyet.toml")
+    tree = linked(project, tmp_path / place)
+    ask(payload("claude", tree, session_id="m", hook_event_name="SessionStart", source="startup"))
+    (tree / "packages/a/main.py").write_text(BROKEN)
+    ask(payload("claude", tree, session_id="m"))
+    assert [outcome for outcome, _ in stops()] == ["blocked"]
+    assert (tree / "packages/a/ran").read_text() == f"{tree}/packages/a\n"
+    assert not (member / "ran").exists()
+
+
+@pytest.mark.rule("N5", "J6")
+def test_a_table_of_pyproject_toml_is_trusted_in_every_work_tree(tmp_path, project):
+    git(project, "rm", "--quiet", "notyet.toml")
+    said = '[tool.notyet.gates.tests]\nrun = "python3 main.py"\nwhen = "always"\n'
+    (project / "pyproject.toml").write_text(said)
+    commit(project)
+    assert main(["trust", str(project), "--revoke"]) == 0
+    trust(project / "pyproject.toml")
+    tree = linked(project, tmp_path / BESIDE)
+    (tree / "pyproject.toml").write_text(f'[project]\nname = "x"\n{said}')
+    (tree / "main.py").write_text(BROKEN)
+    assert "trusted" not in told(stop(tree))
+    assert stops() == [("blocked", "tests")]
+
+
+@pytest.mark.rule("N5", "E7")
+def test_check_runs_the_gates_of_the_work_tree(tmp_path, project, monkeypatch):
+    tree = linked(project, tmp_path / NESTED)
+    (tree / "main.py").write_text(BROKEN)
+    for place, code in ((tree, 1), (project, 0)):
+        monkeypatch.chdir(place)
+        assert main(["check"]) == code
+
+
+@pytest.mark.rule("N5")
+def test_files_of_hosts_in_the_main_checkout_do_not_count_in_a_work_tree(tmp_path, project):
+    """One that was trusted, and is not in the work tree, counts as removed from it."""
+    hooks = {
+        "Stop": [{"hooks": [{"type": "command", "command": "pwd -P > hook; echo no >&2; exit 2"}]}]
+    }
+    (project / ".mux").mkdir()
+    (project / ".mux/settings.json").write_text(json.dumps({"hooks": hooks}))
+    (project / ".conclaude.yaml").write_text("stop:\n  commands:\n    - run: pwd -P > conclaude\n")
+    (project / ".gitignore").write_text("wt/\nran\n.mux/\n.conclaude.yaml\n")
+    commit(project, notyet=TOML + '[read]\nhosts = ["mux", "conclaude"]\n')
+    trust(project / "notyet.toml")
+    trust(project / ".mux/settings.json", "mux")
+    trust(project / ".conclaude.yaml", "conclaude")
+    tree = linked(project, tmp_path / NESTED)
+    stop(tree, host="codex")
+    assert [outcome for outcome, _ in stops()] == ["blocked"]
+    for name in ("hook", "conclaude"):
+        assert (tree / name).read_text() == f"{tree}\n"
+        assert not (project / name).exists()
