@@ -268,6 +268,7 @@ class ConfigFile(Record, kw_only=True):
     root: str = ""  # the project that a host's file is in; empty for the user's own ones
     is_users: bool = False  # the user's, outside every project: in force without trust
     is_gone: bool = False  # it was trusted, and removed since
+    is_member: bool = False  # a project above names its folder as a member
     is_replaced: bool = False  # another folder has the name of the one in which it was trusted
     no_work_tree: str = ""  # why its folder does not count as a work tree, and has no trust
     source: FileSource = LOCAL_SOURCE
@@ -278,7 +279,7 @@ class ConfigFile(Record, kw_only=True):
         from shlex import quote
 
         host = self.kind.split("-")[0]
-        where = f" {quote(self.project)}" if is_remote(self.path) else ""
+        where = f" {quote(self.project)}" if is_remote(self.path) or self.is_member else ""
         return (
             f"notyet trust{where}" if host == KIND_NOTYET else f"notyet trust{where} --read {host}"
         )

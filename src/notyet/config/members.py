@@ -66,9 +66,17 @@ def _add_members_of(
 
 def _add(layers: Layers, member: ConfigFile) -> None:
     """Add the file of a member; its gates cannot start if its folder became a link."""
+    folder = parent(member.path)
+    if not exists(folder):
+        from shlex import quote
+
+        layers.warnings.append(
+            f"{visible(folder)} was removed since its gates were trusted; "
+            f"if that is right, run: notyet trust --revoke {visible(quote(member.path))}"
+        )
+        return
     before = len(layers.layers)
     layers.add(member)
-    folder = parent(member.path)
     if realpath(folder) == folder:
         return
     refused = {"refused": f"{visible(folder)} is a link, not a folder of the project"}
@@ -87,7 +95,9 @@ def member_files(folder: str, is_recorded: Callable[[str], bool]) -> Iterator[Co
         folder, parent(place_of(f"{folder}/{FILE_NAME}")), is_recorded, LOCAL_SOURCE
     ):
         if is_there or is_known:
-            yield ConfigFile(path=path, kind=KIND_NOTYET, place=place, is_gone=not is_there)
+            yield ConfigFile(
+                path=path, kind=KIND_NOTYET, place=place, is_gone=not is_there, is_member=True
+            )
 
 
 def is_member(folder: str, root: str, globs: Sequence[str]) -> bool:

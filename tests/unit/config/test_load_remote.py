@@ -31,6 +31,17 @@ def test_a_file_there_counts_once_it_is_trusted_under_its_address(warm_box, app)
     assert (found.untrusted, found.warnings, found.workspace) == ((), (), url)
 
 
+@pytest.mark.rule("M5", "N5", "J6")
+def test_a_table_there_counts_like_a_file(warm_box, app):
+    write_there(app, "pyproject.toml", '[project]\n[tool.notyet.gates]\na = "x"\n')
+    write_there(app.parent, "pyproject.toml", "[project]\n")
+    url = warm_box.url(app)
+    found = load_there(warm_box, app)
+    assert [file.path for file in found.untrusted] == [f"{url}/pyproject.toml"]
+    trust_there(warm_box, app, "pyproject.toml")
+    assert places(load_there(warm_box, app)) == {"a": (url, str(app))}
+
+
 @pytest.mark.rule("M5", "N5")
 def test_the_same_path_here_is_neither_trusted_nor_read(warm_box, app):
     write_there(app, "notyet.toml", '[gates]\na = "x"\n')

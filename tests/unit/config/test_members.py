@@ -5,6 +5,8 @@ import os
 import pytest
 
 from config_places import setup, write
+from notyet.cli import person
+from notyet.cli.main import main
 from notyet.config import members
 from notyet.config.find import state_folder
 from notyet.config.load import load
@@ -63,9 +65,26 @@ def test_a_changed_root_file_and_a_removed_member_remove_no_gate(project):
     (project / "notyet.toml").write_text('[gates]\nt = "other"\n')
     (project / "packages/a/notyet.toml").unlink()
     assert names(setup(project)) == ["t", "packages/a:t"]
+    warned = setup(project).warnings[1]
+    assert warned.endswith(f"until you run: notyet trust {project}/packages/a --revoke")
+
+
+@pytest.mark.rule("J6", "N5")
+def test_a_member_whose_folder_was_removed_is_said_until_its_trust_is_taken_back(
+    project, monkeypatch
+):
+    monkeypatch.setattr(person, "inside_agent", lambda _environ: "")
+    (project / "packages/a/notyet.toml").unlink()
     (project / "packages/a").rmdir()
-    gone = f"{project}/packages/a/notyet.toml"
-    assert gone in [file.path for file in setup(project).untrusted]
+    path = f"{project}/packages/a/notyet.toml"
+    found = setup(project)
+    assert names(found) == ["t"]
+    assert found.warnings == (
+        f"{project}/packages/a was removed since its gates were trusted; if that is right, run: "
+        f"notyet trust --revoke {path}",
+    )
+    assert main(["trust", "--revoke", path]) == 0
+    assert setup(project).warnings == ()
 
 
 @pytest.mark.rule("J6", "N5")
