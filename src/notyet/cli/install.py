@@ -85,6 +85,8 @@ def run(args: argparse.Namespace) -> int:
 def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: int) -> int:
     environ = os.environ
     file = host.target(args.scope or "user", os.getcwd(), environ)
+    if not _is_wanted(host, file, args):
+        return 1
     start = Start(line="") if file.scope == "project" else _start(environ)
     wanted = host.entries(start.line, seconds)
     _note_dropped(screen, host, file)
@@ -120,6 +122,21 @@ def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: 
     is_gated = _offer_gates(screen, args)
     screen.next(f"check the setup with: notyet status {host.name}")
     return 0 if is_gated and outcome != "declined" else 1
+
+
+def _is_wanted(host: Settings, file: SettingsFile, args: argparse.Namespace) -> bool:
+    """Return True if the host is here, or if the user wants to register with it all the same."""
+    if args.yes or args.dry_run or file.scope == "project" or host.is_here(os.getcwd(), os.environ):
+        return True
+    folder = visible(os.path.dirname(file.path))
+    what = f"{host.title} was not found: no `{host.host.program}` on your PATH, and no {folder}"
+    if not sys.stdin.isatty():
+        refuse("install", f"{what}; add --yes to register notyet all the same")
+        return False
+    if agreed(f"{what}. Register notyet all the same?", "install", ""):
+        return True
+    print("nothing was changed")
+    return False
 
 
 def _timeouts(host: Settings, seconds: int) -> str:

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from notyet.cli.install import add_options, guarded
-from notyet.config.find import state_folder
+from notyet.cli.person import agreed, refuse
+from notyet.config.find import state_folder, user_folder
+from notyet.config.readers import read_file
+from notyet.core.text import visible
 from notyet.install.change import changed_files, to_uninstall
-from notyet.install.launcher import may_be_used, own_folder, own_root, remove
+from notyet.install.launcher import (
+    data_folder,
+    launcher_path,
+    may_be_used,
+    own_folder,
+    own_root,
+    remove,
+)
+from notyet.install.notyet_line import LAUNCHER
 from notyet.install.settings import CannotInstall, installable, settings_of
+from notyet.ledger.connection import LEDGER, default_path
+from notyet.ledger.logs import log_files
+from notyet.ledger.repair import is_ours
 
 if TYPE_CHECKING:
     import argparse
@@ -25,18 +41,39 @@ EXAMPLES = (
     ("notyet uninstall claude", "from all settings here"),
     ("notyet uninstall codex --user", "only from your own"),
     ("notyet uninstall claude --dry-run", "only show what would change"),
+    ("notyet uninstall --purge", "from all hosts, with the ledger, trust and backups"),
 )
+_OURS = (
+    "trust",
+    "trust-there",
+    "off",
+    "sessions",
+    "backups",
+    "install.lock",
+)  # in the state folder
+_LEDGER = ("", "-wal", "-shm", ".lock")  # the endings of its files
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     names = installable()
-    parser.add_argument("host", choices=names, metavar="HOST", help=" or ".join(names))
+    parser.add_argument("host", nargs="?", choices=names, metavar="HOST", help=" or ".join(names))
     add_options(parser, " (without an option: all of these)")
+    parser.add_argument(
+        "--purge",
+        action="store_true",
+        help="from all hosts; also remove the ledger, trust, backups, sessions and launchers",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Show what changes, and write it."""
+    if args.purge:
+        if args.host or args.scope:
+            return refuse("uninstall", "--purge is for all hosts and settings; give it alone", 2)
+        return guarded("uninstall", args, lambda screen: _purge(screen, yes=args.yes))
+    if not args.host:
+        return refuse("uninstall", f"name a host ({' or '.join(installable())}), or --purge", 2)
     host = settings_of(args.host)
     return guarded("uninstall", args, lambda screen: _uninstall(screen, host, args.scope))
 
@@ -70,6 +107,75 @@ def _uninstall(screen: Screen, host: Settings, scope: SettingsLevel | Literal[""
     if files.keys() <= known:  # else there may be unrecorded ones
         _clear(screen, known)
     return 0 if all(results) and not mistakes and not is_left else 1
+
+
+def _purge(screen: Screen, *, yes: bool) -> int:
+    """Remove notyet from all hosts here, and then all that it stored; nothing else."""
+    known = {*changed_files(state_folder(os.environ))}
+    results = [
+        _uninstall(screen, settings_of(name), "")
+        for name in installable()
+        if _everywhere(settings_of(name))[0]
+    ]
+    if any(results):
+        return refuse("uninstall", "it is still registered, so nothing else was removed")
+    for path in sorted(known):
+        text, _ = read_file(path)
+        if not screen.is_dry and text is not None and "/notyet/" in text and LAUNCHER in text:
+            screen.note(f"{path} still registers notyet; run notyet uninstall there")
+    launchers, stored = _launchers(), _stored(screen)
+    if not launchers and not stored:
+        print("nothing is stored")
+        return 0
+    print("to remove:", *(f"  {visible(path)}" for path in (*stored, *launchers)), sep="\n")
+    if screen.is_dry:
+        print("dry run: nothing was changed")
+        return 0
+    if not yes and not agreed("Remove all of this?", "uninstall", "to do this"):
+        print("nothing of this was removed")
+        return 1
+    _remove_all(stored, launchers)
+    kept = visible(user_folder(os.environ))
+    print(f"removed; your own configuration ({kept}) and the notyet.toml of projects stay")
+    return 0
+
+
+def _remove_all(stored: list[str], launchers: list[str]) -> None:
+    for path in stored:
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+    for folder in launchers:
+        remove(folder)
+    state = state_folder(os.environ)
+    for folder in (os.path.join(state, "logs"), state):
+        with suppress(OSError):  # other files are in it
+            os.rmdir(folder)
+
+
+def _stored(screen: Screen) -> list[str]:
+    """Return the files and folders of ours in the state folder, and where the ledger is."""
+    state = state_folder(os.environ)
+    found = [os.path.join(state, name) for name in _OURS]
+    for ledger in dict.fromkeys((os.path.join(state, LEDGER), default_path(os.environ))):
+        if os.path.exists(ledger) and not is_ours(ledger):
+            screen.note(f"{ledger} is not a ledger, and is kept")
+            continue
+        found += [ledger + ending for ending in _LEDGER]
+        aside = glob.escape(ledger)
+        found += [*glob.glob(f"{aside}.corrupt-*"), *glob.glob(f"{aside}.before-*")]
+        found += log_files(ledger)
+    return [path for path in found if os.path.lexists(path)]
+
+
+def _launchers() -> list[str]:
+    """Return the folders of launchers, also of other installations of notyet."""
+    data = data_folder(os.environ)
+    if not data:
+        return []
+    folders = (data, *glob.glob(f"{glob.escape(data)}/*"))
+    return [folder for folder in folders if os.path.isfile(launcher_path(folder))]
 
 
 def _clear(screen: Screen, known: set[str]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -193,6 +194,16 @@ class Settings:
                 "make it one"
             )
         return f"there is no home folder; set HOME{f', or {variable}' if variable else ''}"
+
+    def is_here(self, cwd: str, environ: Mapping[str, str]) -> bool:
+        """Return True if this machine has the host's program, or the folder of its settings."""
+        if shutil.which(self.host.program, path=environ.get("PATH")):
+            return True
+        try:
+            file = self.target("user", cwd, environ)
+        except CannotInstall:
+            return False
+        return os.path.isdir(os.path.dirname(file.path))
 
     def check(self, text: str, file: SettingsFile) -> None:
         """Refuse a file of which the host reads nothing. Raises CannotInstall."""

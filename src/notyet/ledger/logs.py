@@ -36,6 +36,11 @@ def keep(ledger: str, stop: int, gate: str, output: str) -> str:
     return path
 
 
+def log_files(ledger: str) -> list[str]:
+    """Return the paths of all logs beside a ledger."""
+    return [log.path for log in _logs(ledger)]
+
+
 def _folder(ledger: str) -> str:
     return os.path.join(os.path.dirname(ledger), "logs")
 

@@ -17,6 +17,30 @@ EVENTS = settings_of("claude").events
 SETTINGS = ".claude/settings.json"
 
 
+@pytest.fixture(autouse=True)
+def _hosts_that_are_here(home):
+    """Let Claude Code and Codex have been started once."""
+    for folder in (".claude", ".codex"):
+        (home / folder).mkdir()
+
+
+@pytest.mark.parametrize("answer", [b"n\n", b"\n", b"\x04", b"maybe\n"])
+def test_a_host_that_is_not_here_is_asked_about_first(place, home, answer):
+    (home / ".claude").rmdir()
+    code, seen = converse(place, ["install", "claude"], [answer])
+    assert code == 1
+    what = f"Claude Code was not found: no `claude` on your PATH, and no {home}/.claude"
+    assert f"{what}. Register notyet all the same? [y/N]" in " ".join(seen.split())
+    assert "nothing was changed" in seen
+    assert not (home / ".claude").exists()
+
+
+def test_a_host_that_is_not_here_is_registered_after_a_yes(place, home):
+    (home / ".claude").rmdir()
+    assert converse(place, ["install", "claude"], [b"y\n", b"y\n"])[0] == 0
+    assert (home / SETTINGS).exists()
+
+
 @pytest.mark.parametrize("answer", [b"n\n", b"\n", b"\x04", b"maybe\n"])
 def test_a_person_who_does_not_say_yes_changes_nothing(place, home, answer):
     code, seen = converse(place, ["install", "claude"], [answer])
@@ -24,7 +48,7 @@ def test_a_person_who_does_not_say_yes_changes_nothing(place, home, answer):
     assert '+    "Stop": [' in seen
     assert "Register notyet with Claude Code? [y/N]" in seen
     assert "nothing was changed" in seen
-    assert not (home / ".claude").exists()
+    assert not (home / SETTINGS).exists()
 
 
 def test_a_person_is_asked_about_the_settings_and_then_about_the_gates(place, home):
@@ -46,12 +70,11 @@ def test_trust_is_asked_for_by_itself_and_goes_with_the_hooks(place, home):
     assert code == 0
     code, seen = converse(place, ["uninstall", "codex"], [b"y\n"])
     assert code == 0
-    assert not (home / ".codex").exists()
+    assert not (home / ".codex" / "hooks.json").exists()
 
 
 def test_what_was_shown_is_what_is_written(place, home):
     def edit():
-        (home / ".claude").mkdir()
         (home / SETTINGS).write_text('{"theirs": 1}')
 
     code, seen = converse(place, ["install", "claude"], [b"y\n"], edit)
@@ -61,7 +84,6 @@ def test_what_was_shown_is_what_is_written(place, home):
 
 
 def test_a_killed_installation_leaves_the_old_file_or_the_new(place, home):
-    (home / ".claude").mkdir()
     path = home / SETTINGS
     for moment in range(8):
         path.write_text('{"theirs": 1}')

@@ -2,10 +2,13 @@
 
 import json
 import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
-from hook_runs import query
+from hook_runs import ask, new_project, payload, query
 from notyet.cli.main import main
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json"}
@@ -123,3 +126,89 @@ def test_trust_of_codex_goes_with_the_hooks(place, home, capsys):
     assert main(["uninstall", "codex", "--yes"]) == 0
     assert config.read_text() == before
     assert "no longer trusted by Codex" in capsys.readouterr().out
+
+
+def everything(*folders):
+    return sorted(str(path) for folder in folders for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.fixture
+def used(place, home, capsys):
+    """A notyet that stored something of every kind; return the folders of its state and data."""
+    assert main(["install", "claude", "--yes"]) == 0
+    new_project(place, '[gates.bad]\nrun = "seq 9999; exit 1"\nwhen = "always"\n')
+    ask(payload("claude", place))
+    assert main(["off"]) == 0
+    state = Path(os.environ["XDG_STATE_HOME"]) / "notyet"
+    data = home / ".local" / "share" / "notyet"
+    for folder in ("0123456789ab", "ba9876543210"):
+        (data / folder).mkdir(parents=True)
+        (data / folder / "launch.py").touch()
+        (data / folder / "hook.cpython-311.pack").touch()
+    (state / "sessions").mkdir(exist_ok=True)
+    (state / "ledger.db.corrupt-20260101-000000").touch()
+    capsys.readouterr()
+    return state, data
+
+
+def test_purge_removes_all_that_is_stored_and_nothing_else(used, place, home, capsys):
+    state, data = used
+    (state / "mine.txt").touch()
+    (state / "logs").mkdir(exist_ok=True)
+    (state / "logs" / "mine.log").touch()
+    (data / "0123456789ab" / "mine.py").touch()
+    users = Path(os.environ["XDG_CONFIG_HOME"]) / "notyet" / "notyet.toml"
+    users.parent.mkdir(parents=True, exist_ok=True)
+    users.touch()
+    names = (
+        "trust",
+        "off",
+        "sessions",
+        "backups",
+        "ledger.db",
+        "ledger.db.corrupt-20260101-000000",
+    )
+    before = everything(state, data, home)
+    assert main(["uninstall", "--purge", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert all(f"  {state / name}\n" in said for name in names)
+    assert everything(state, data, home) == before
+    assert main(["uninstall", "--purge", "--yes"]) == 0
+    assert not (home / FILES["claude"]).exists()
+    kept = ["0123456789ab/mine.py", "logs/mine.log", "mine.txt"]
+    assert everything(state, data) == sorted(
+        str((data if "/mine.py" in name else state) / name) for name in kept
+    )
+    assert users.exists()
+    assert (place / "notyet.toml").exists()
+    capsys.readouterr()
+    assert main(["uninstall", "--purge", "--yes"]) == 0
+    assert "nothing is stored" in capsys.readouterr().out
+
+
+def test_purge_leaves_no_empty_folders(used, capsys):
+    assert main(["uninstall", "--purge", "--yes"]) == 0
+    assert not any(folder.exists() for folder in used)
+
+
+def test_purge_without_a_yes_removes_nothing_that_is_stored(used, capsys):
+    before = everything(*used)
+    assert main(["uninstall", "--purge"]) == 1
+    assert "add --yes" in capsys.readouterr().err
+    assert everything(*used) == before
+
+
+def test_purge_leaves_another_programs_database_alone(used, tmp_path, monkeypatch, capsys):
+    theirs = tmp_path / "app.db"
+    with closing(sqlite3.connect(theirs)) as db, db:
+        db.execute("CREATE TABLE theirs (x)")
+    monkeypatch.setenv("NOTYET_LEDGER", str(theirs))
+    main(["uninstall", "--purge", "--yes"])
+    assert f"{theirs} is not a ledger, and is kept" in capsys.readouterr().out
+    assert theirs.exists()
+
+
+@pytest.mark.parametrize("argv", [["claude", "--purge"], ["--purge", "--user"], []])
+def test_purge_stands_alone_and_else_a_host_is_named(argv, place, capsys):
+    assert main(["uninstall", *argv]) == 2
+    assert "--purge" in capsys.readouterr().err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import tempfile
 from dataclasses import replace
@@ -30,7 +29,7 @@ from notyet.config.trust import candidate
 from notyet.core.gate import Command
 from notyet.core.text import visible
 from notyet.install.change import replace_file
-from notyet.install.settings import CannotInstall, installable, settings_of
+from notyet.install.settings import installable, settings_of
 from notyet.project import detect
 
 if TYPE_CHECKING:
@@ -332,19 +331,9 @@ def hosts_to_offer(folder: str, environ: Mapping[str, str]) -> list[str]:
     return [
         name
         for name in installable()
-        if _is_here(name, folder, environ) and not settings_of(name).found(folder, environ)[0]
+        if settings_of(name).is_here(folder, environ)
+        and not settings_of(name).found(folder, environ)[0]
     ]
-
-
-def _is_here(name: str, folder: str, environ: Mapping[str, str]) -> bool:
-    host = settings_of(name)
-    if shutil.which(host.host.program, path=environ.get("PATH")):
-        return True
-    try:
-        place = host.target("user", folder, environ)
-    except CannotInstall:
-        return False
-    return os.path.isdir(os.path.dirname(place.path))
 
 
 def _is_in_force(known: Candidate) -> bool:
