@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 # all that is known of it.
 PATIENCE = 20.0
 NO_LOOK = 0.0
+_MOST_SAID = 10  # files of one kind
 
 
 class Setup(Record, kw_only=True):
@@ -83,8 +84,10 @@ class Setup(Record, kw_only=True):
 
     @property
     def distrust(self) -> list[str]:
-        """A message for each untrusted file."""
-        return [file.distrust for file in self.untrusted]
+        """A message for each untrusted file, the first of very many."""
+        said = [file.distrust for file in self.untrusted[:_MOST_SAID]]
+        more = len(self.untrusted) - len(said)
+        return [*said, f"{more:,} more files are not trusted"] if more else said
 
 
 class Draft(Record, kw_only=True):

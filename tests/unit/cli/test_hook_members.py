@@ -169,3 +169,19 @@ def test_a_stop_reads_no_file_of_a_member_that_did_not_change(project):
     reply = ask(payload("claude", project))
     assert "packages/a/notyet.toml was removed" in told(reply)
     assert "packages/b/notyet.toml" not in told(reply)
+
+
+@pytest.mark.rule("J6")
+def test_a_glob_that_matches_ten_thousand_folders_hides_no_member_and_is_said(project):
+    for number in range(10_000):
+        (project / f"packages/{number:05}").mkdir()
+    reply = ask(payload("claude", project))
+    assert "packages/a:t" in json.loads(reply.stdout)["reason"]
+    assert "members" not in told(reply)
+    for number in range(1_001):
+        (project / f"packages/{number:05}/notyet.toml").touch()
+    reply = ask(payload("claude", project, last_assistant_message="again"))
+    assert "packages/b:t" in json.loads(reply.stdout)["reason"]
+    assert "`members` match more than 1,000 folders that are not trusted" in told(reply)
+    assert "990 more files are not trusted" in told(reply)
+    assert told(reply).count("is not trusted") <= 20  # on stderr too

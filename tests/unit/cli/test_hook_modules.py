@@ -103,6 +103,23 @@ def test_a_gate_that_depends_on_files_loads_what_looks_at_them(git_project):
     assert stops() == [("passed", "")] * 2
 
 
+@pytest.mark.rule("J6")
+def test_members_that_did_not_change_load_what_finds_that_out(git_project):
+    project = new_project(Path(git_project), f'members = ["packages/*"]\n{GATE}')
+    new_project(project / "packages/a", GATE)
+    git(project, "add", ".")
+    git(project, "commit", "--quiet", "-m", "gated")
+    loaded_by(project, hook_event_name="SessionStart", source="startup")
+    (project / "new.txt").touch()
+    loaded_by(project)
+    asked = ["door", "silent", "setup", "gates", "answers", "worktrees", "files", "looking"]
+    content = {"notyet.git.content"}  # of the new file
+    ours, foreign = loaded_by(project, "--host", "claude")
+    assert ours - content == packed(*asked, "members")
+    assert foreign == SPARED
+    assert stops() == [("passed", "")] * 2
+
+
 def test_the_pack_says_where_all_libraries_lie_that_a_hook_loads():
     of_every_python = {"__future__", "_functools", "errno"}
     assert (ASKING | SPARED) - of_every_python == set(LIBRARIES)

@@ -8,6 +8,7 @@ from config_places import setup, write
 from notyet.cli import person
 from notyet.cli.main import main
 from notyet.config import members
+from notyet.config.compile import compile_text
 from notyet.config.find import state_folder
 from notyet.config.load import load
 from notyet.config.members import folders, is_member, members_around, trusted_members
@@ -187,3 +188,19 @@ def test_folders_are_listed_once_and_hidden_ones_are_not(tmp_path):
 def test_without_a_state_folder_no_member_is_trusted(project):
     assert trusted_members("", str(project), ["packages/*"]) == []
     assert trusted_members(state_folder(os.environ), str(project), ["p*/*"]) == ["packages/a"]
+
+
+@pytest.mark.rule("J6", "J7")
+def test_a_glob_that_leaves_the_project_takes_nothing_else_down():
+    found = compile_text('members = ["../x", "a/./b/", "."]\n[gates]\nt = "x"\n', "/p/notyet.toml")
+    assert (found.members, [gate.name for gate in found.gates]) == (("a/b",), ["t"])
+    assert [str(mistake).partition(" ")[0] for mistake in found.mistakes] == [
+        "/p/notyet.toml:1:12:",
+        "/p/notyet.toml:1:30:",
+    ]
+
+
+def test_members_have_no_effect_in_a_workspace():
+    found = compile_text('members = ["a"]\n', "ssh://box/srv/notyet.toml")
+    assert found.members == ()
+    assert "`members` has no effect in a file of a workspace" in str(found.warnings[0])
