@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Each step takes a file to the next version: the first one from FIRST_VERSION to the one after it.
 # A new step raises VERSION in connection.py by one. Steps that were released are never edited.
 _TO_2 = """
-    DROP TABLE intents;
+    DROP TABLE IF EXISTS intents;
     ALTER TABLE owners RENAME COLUMN space TO machine;
     ALTER TABLE stops ADD COLUMN machine TEXT NOT NULL DEFAULT '';
     ALTER TABLE tasks ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;

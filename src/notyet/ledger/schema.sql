@@ -186,18 +186,6 @@ CREATE TABLE messages (
 CREATE INDEX messages_by_task ON messages (task);
 CREATE INDEX messages_waiting ON messages (task) WHERE state IN ('queued', 'taken');
 
-CREATE TABLE intents (
-  id     INTEGER PRIMARY KEY AUTOINCREMENT,    -- never given twice: what it asks for is keyed by it
-  task   TEXT NOT NULL,
-  what   TEXT NOT NULL,                        -- 'steer', 'kill', 'reset', 'interrupt', 'say'
-  text   TEXT NOT NULL,
-  at     REAL NOT NULL,
-  state  TEXT NOT NULL,                        -- 'pending', then 'done' or 'refused'
-  answer TEXT NOT NULL DEFAULT ''
-);
-CREATE INDEX intents_by_task ON intents (task);
-CREATE INDEX intents_pending ON intents (task) WHERE state = 'pending';
-
 CREATE TABLE outbox (
   key          TEXT    PRIMARY KEY,            -- of the task and the delivery's generation
   task         TEXT    NOT NULL,

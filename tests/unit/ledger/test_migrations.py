@@ -86,6 +86,7 @@ def test_a_ledger_of_the_first_version_keeps_its_stops_and_its_tasks(tmp_path):
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         for statement in statements(migrations.schema()):
             db.execute(statement)
+        db.execute("CREATE TABLE intents (id INTEGER PRIMARY KEY, task TEXT)")  # it had one more
         db.execute(
             "INSERT INTO stops (agent, turn, begun_at, pid, token, digest, event, outcome)"
             " VALUES (1, 1, 5, 1, x'00', x'00', '{}', 'passed')"
@@ -101,6 +102,7 @@ def test_a_ledger_of_the_first_version_keeps_its_stops_and_its_tasks(tmp_path):
     assert ledger.begin(stop()).stop == 2
     assert rows(ledger, "SELECT id, machine FROM owners") == [(7, "pid:[1]")]
     assert rows(ledger, "SELECT id, moved FROM tasks") == [("t", 0)]
+    assert rows(ledger, "SELECT 1 FROM sqlite_master WHERE name = 'intents'") == []
 
 
 def test_the_script_can_be_split_at_its_semicolons():

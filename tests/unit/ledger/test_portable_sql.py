@@ -182,6 +182,7 @@ def psql(tmp_path):
     if user:
         shutil.chown(folder, "nobody")
     environ = {"PATH": path, "LC_ALL": "C", "PGHOST": str(folder), "PGUSER": "tester"}
+    environ["PGOPTIONS"] = "-c client_min_messages=warning"  # no notices
 
     def run(name, *options, **more):
         return subprocess.run(
