@@ -33,7 +33,9 @@ class Home:
         settings = json.loads((self.folder / ".claude" / "settings.json").read_text())
         self.line: str = settings["hooks"]["Stop"][0]["hooks"][0]["command"]
         # Hosts start the line through a shell, which then becomes what stands behind `exec`.
+        # What stands behind `||` is for a notyet that is gone.
         words = shlex.split(self.line)
+        words = words[: words.index("||")] if "||" in words else words
         self.command = words[words.index("exec") + 1 :] if "exec" in words else words
 
     @property

@@ -1,5 +1,7 @@
 """Every area of the benchmark runs, and measures what was promised of it; how fast is not asked."""
 
+import json
+
 import pytest
 from bench.areas import AREAS
 from bench.goals import GOALS
@@ -40,7 +42,8 @@ def test_an_area_that_fails_says_why(tmp_path, capfd):
 def test_the_hook_is_started_as_install_wrote_it(tmp_path):
     home = homes.Home(tmp_path)
     settings = (tmp_path / ".claude" / "settings.json").read_text()
-    assert home.line in settings
+    assert json.dumps(home.line) in settings
+    assert home.command[-5:] == ["hook", "--host", "claude", "--timeout", "1800"]
     place = home.project("one", f"[gates.g]\n{homes.ALWAYS}")
     assert home.last_stop(place) == ("passed", "allowed")
     assert home.last_stop(home.project("bare", "")) == ()
