@@ -305,8 +305,6 @@ def result(report: Report) -> tuple[str, str]:
     """Return the result of a gate in a word or two, and its colour."""
     if report.observed and isinstance(report.answer, Block | Halt):
         return "would fail", "cyan"
-    if report.failed_lightly:
-        return "failed, does not block", "yellow"
     return _RESULTS.get(report.status, (report.status, "dim"))
 
 

@@ -95,6 +95,8 @@ def _without_loose_limits(settings: FileSettings, outer: dict[str, Any]) -> File
 
 def _is_stricter(name: str, limit: int, outer: int) -> bool:
     """Return True if a limit sends an agent back more often than the outer one."""
+    if name == "jobs":  # not about sending back; the outermost file says it
+        return False
     if name == "wait_for_background":
         return bool(outer) and not limit
     if name == "max_blocks":

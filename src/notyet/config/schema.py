@@ -240,6 +240,12 @@ LIMITS = Table(
             default=_GIVEN.wait_for_background,
             doc="Whether the main agent is not gated while other agents of its session work.",
         ),
+        "jobs": Field(
+            Whole(least=1, most=_MANY),
+            doc="How many commands of a stage run at a time; the rest wait, which does not count "
+            "against their `timeout`. Default: the number of cores. A project's outermost file "
+            "decides. A stage with gates on other machines runs all of its gates at once.",
+        ),
     }
 )
 START = Table(

@@ -19,14 +19,18 @@ _TURNS_KNOWN = 8
 
 
 class Limits(Record, kw_only=True):
-    """How often the gates may send one agent back."""
+    """How often the gates may send one agent back, and how many commands run at a time."""
 
     max_blocks: int = 3  # send-backs per turn; a passing stop refills them (B1)
     session_ceiling: int = 50  # send-backs per agent and session, never refilled; 0: off (B13)
     stuck_after: int = 3  # allow after the same failure this often in a row; 0: off (B6)
     wait_for_background: bool = True  # no gating while the session's other agents work (B10)
+    jobs: int | None = None  # commands of a stage at a time; None: as many as there are cores
 
     def _validate(self) -> None:
+        jobs = self.jobs
+        if jobs is not None and (not isinstance(jobs, int) or isinstance(jobs, bool) or jobs < 1):
+            raise ValueError(f"jobs is a whole number from 1 up, not {jobs!r}")
         for name in ("max_blocks", "session_ceiling", "stuck_after"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
@@ -68,6 +72,16 @@ def limit_in_force(limits: Limits, history: History, host_cap: int) -> Limit:
         if history.blocks + left < number:
             number, source = history.blocks + left, f"session_ceiling {limits.session_ceiling}"
     return Limit(number, source)
+
+
+def used(limits: Limits, history: History, limit: Limit) -> str:
+    """Return in words which limit is reached."""
+    ceiling = limits.session_ceiling
+    if 0 < ceiling <= history.session_blocks:
+        return f"all {ceiling} send-backs of this session used (session_ceiling)"
+    if not limit.number:
+        return f"no send-back allowed ({limit.source} 0)"
+    return f"{history.blocks} of {limit.number} send-backs used ({limit.source})"
 
 
 def open_turn(history: History, event: StopEvent) -> History:

@@ -13,7 +13,17 @@ from notyet.core.gate import MUX, NATIVE, VERBATIM, Command
 from notyet.core.plan import select
 from notyet.core.record import Record
 from notyet.core.remote import remote_from
-from notyet.core.text import bounded, clean, first_line, joined, listed, shortened
+from notyet.core.text import (
+    LEFT_OUT,
+    LEFT_OUT_THERE,
+    bounded,
+    clean,
+    first_line,
+    joined,
+    lines_of,
+    listed,
+    shortened,
+)
 from notyet.core.verdict import GONE, UNCHECKED, UNPASSED, Allow, Block, Problem, in_log
 
 TYPE_CHECKING = False
@@ -29,7 +39,6 @@ _MOST_BYTES = 2_950  # of a message with nothing in it but our own gates
 _MOST_SECTIONS = 6
 _MOST_NAMES = 5
 _MOST_BRIEFED = 30
-_CUT = " bytes left out ..."  # the runner's mark in an output that was too long to keep
 _LONGEST_PATH = 300  # bytes; half a path would be of no use
 _LEAST_TAIL = 80
 CONTINUATION = "[Stop hook requested continuation]"  # before what Mux tells a main agent (K17)
@@ -52,6 +61,10 @@ _LAST_OF_SUBAGENT = (
     "fails then, name it in your report: the agent that started you reads nothing else."
 )
 _SAME = "It is the same failure as last time, and no file has changed since."
+_STUCK_NEXT = (
+    "If it fails in the same way once more, with no file changed, you are not sent back again: "
+    "name it in your final message then."
+)
 _REPORT_AGAIN = (
     "When you are done, send your complete report again: the agent that started you sees only "
     "your last message."
@@ -66,7 +79,9 @@ class SendBack(Record, kw_only=True):
     is_subagent: bool
     count: int  # this send-back's number
     limit: int
+    limit_source: str = "max_blocks"
     is_same: bool  # as last time, on the same files
+    is_stuck_next: bool = False  # if the next stop fails in the same way on the same files
     host: str = ""
 
 
@@ -114,21 +129,24 @@ def _is_ours(gate: Gate) -> bool:
 
 def _around(back: SendBack) -> tuple[str, list[str]]:
     """Return what is said before and after the words of the gates."""
+    is_last = back.count >= back.limit
     return _opening(back), [
         *_others(back),
         *([_SAME] if back.is_same else []),
+        *([_STUCK_NEXT] if back.is_stuck_next and not is_last else []),
         _ADVICE,
         _WAY_OUT,
-        *([_LAST_OF_SUBAGENT if back.is_subagent else _LAST] if back.count >= back.limit else []),
+        *([_LAST_OF_SUBAGENT if back.is_subagent else _LAST] if is_last else []),
         *([_REPORT_AGAIN] if back.is_subagent else []),
     ]
 
 
 def _opening(back: SendBack) -> str:
-    counted = [r for r in back.reports if not r.observed and not r.failed_lightly]
+    counted = [r for r in back.reports if not r.observed]
     asked = sum(r.answer is not None and r.spared != "unchanged" for r in counted)
     checks = f"{len(back.blocks)} of {asked} checks failed" if asked > 1 else "a check failed"
-    text = f"notyet: {checks} (send-back {back.count} of {back.limit})."
+    source = f", {back.limit_source}" if back.limit_source != "max_blocks" else ""
+    text = f"notyet: {checks} (send-back {back.count} of {back.limit}{source})."
     return f"{text} Your report was not delivered." if back.is_subagent else text
 
 
@@ -142,8 +160,7 @@ def _others(back: SendBack) -> list[str]:
         if not report.observed and report.gate not in blocking and report.spared != "unchanged"
     ]
     groups = {
-        "Passed": [r for r in others if isinstance(r.answer, Allow) and not r.failed_lightly],
-        "Failed without blocking": [r for r in others if r.failed_lightly],
+        "Passed": [r for r in others if isinstance(r.answer, Allow)],
         "Could not run": [r for r in others if isinstance(r.answer, Problem)],
         "Not run yet": [r for r in others if r.answer is None],
     }
@@ -192,7 +209,8 @@ def _frame(gate: Gate, report: Report) -> list[str]:
         how = f"{how}, on {shortened(remote_from(report.workspace).destination, 80)}"
     lines = [f"FAILED {shortened(gate.name, 80)} ({how}): {command}"]
     if report.log and _size(report.log) <= _LONGEST_PATH:
-        label = "Its beginning and end" if _CUT in report.output else "Full output"
+        is_cut = LEFT_OUT in report.output or LEFT_OUT_THERE in report.output
+        label = "Its beginning and end" if is_cut else "Full output"
         lines.append(f"{label}: {report.log}")
     hint = gate.check.options.get("hint")
     if hint:
@@ -206,14 +224,18 @@ def _tail(text: str, most: int) -> str:
     if sum(_size(line) + 1 for line in lines) <= most:
         return "\n".join(lines)
     kept: list[str] = []
-    room = most - 34  # for the line that says how much is left out
+    room = most - 46  # for the line that says how much is left out
     while _size(lines[-1]) < room:  # they do not all fit
         kept.append(lines.pop())
         room -= _size(kept[-1]) + 1
     if not kept:
         kept.append(shortened(lines.pop(), room))
-    if lines:
-        kept.append(f"  ... {len(lines)} lines left out ...")
+    missing = lines_of(lines)
+    if missing:
+        more = "more than " if f"  {LEFT_OUT_THERE}" in lines else ""
+        kept.append(f"  ... {more}{missing} lines left out ...")
+    elif lines:  # all of them are the beginning of one long line
+        kept.append("  ... the beginning of this line left out ...")
     return "\n".join(reversed(kept))
 
 
@@ -320,9 +342,7 @@ def _note(decision: Decision) -> str:
         return f"{sent_back}: {_why_blocked(decision)}{_also_broken(decision)}"
     if outcome == "passed" and decision.count:
         times = "1 send-back" if decision.count == 1 else f"{decision.count} send-backs"
-        return f"notyet: passed after {times}{_failed_lightly(decision)}"
-    if outcome == "passed" and _failed_lightly(decision):
-        return f"notyet: passed{_failed_lightly(decision)}"
+        return f"notyet: passed after {times}"
     if outcome in {"capped", "stuck"}:
         return f"notyet: {UNPASSED}: {decision.why}{_also_broken(decision)}"
     if outcome == "handed_back":
@@ -351,11 +371,6 @@ def _blocking(decision: Decision) -> list[Report]:
         for report in decision.reports
         if report.held or (isinstance(report.answer, Block) and not report.observed)
     ]
-
-
-def _failed_lightly(decision: Decision) -> str:
-    failed = [report.gate for report in decision.reports if report.failed_lightly]
-    return f"; failed without blocking: {listed(failed)}" if failed else ""
 
 
 def _words(report: Report) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from notyet.core.event import child_key
 from notyet.core.gate import EVERY_AGENT, VERBATIM, Command, machine_of, why_not
-from notyet.core.limits import History, Limit, Limits, limit_in_force
+from notyet.core.limits import History, Limit, Limits, limit_in_force, used
 from notyet.core.record import Record, made, variant
 from notyet.core.text import listed
 from notyet.core.verdict import Allow, Block, Halt, Problem
@@ -91,7 +91,8 @@ def plan(
     if not skipped:
         warnings = missing_names(event, declared or gates)
         if at_limit and (staged or running != below_limit):  # else no gate runs that could reach it
-            warnings += (_limit_reached(event, gates, running, limit),)
+            reached = used(limits, history, limit)
+            warnings += (_limit_reached(event, gates, running, reached),)
     planned = {
         "event": event,
         "gates": gates,
@@ -133,15 +134,14 @@ def _stages(gates: tuple[Gate, ...]) -> tuple[tuple[Gate, ...], ...]:
 
 
 def _limit_reached(
-    event: StopEvent, gates: tuple[Gate, ...], running: tuple[Gate, ...], limit: Limit
+    event: StopEvent, gates: tuple[Gate, ...], running: tuple[Gate, ...], reached: str
 ) -> str:
     known = {gate.name for gate in running}
     left_out = [gate.name for gate in gates if gate.name not in known]
     not_run = f"; not run: {listed(left_out)}" if left_out else ""
     run = f"run {event.run_id} of " if event.run_id else ""  # only supervisors know of runs
     return (
-        f"limit reached: {event.block_count} of {event.max_blocks} send-backs used "
-        f"({limit.source}) in {run}session {child_key(event)}; "
+        f"limit reached: {reached} in {run}session {child_key(event)}; "
         f"the agent is not sent back again{not_run}"
     )
 

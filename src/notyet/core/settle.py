@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet.core.gate import EVERY_AGENT
-from notyet.core.limits import limit_in_force
+from notyet.core.limits import limit_in_force, used
 from notyet.core.matcher import fits
 from notyet.core.message import SendBack, compose
 from notyet.core.plan import blocks, counted
@@ -72,7 +72,8 @@ def settle_and_cut(
     verdict, outcome, why = _verdict(plan, tally, ordered, repeat_key)
     cut: Sequence[str] = ()
     if outcome == "blocked":
-        verdict, cut = _sent_back(plan, tally, ordered, _repeats(plan, repeat_key))
+        repeats = _repeats(plan, repeat_key)
+        verdict, cut = _sent_back(plan, tally, ordered, repeats, can_be_stuck=bool(repeat_key))
     warnings = plan.warnings
     if tally.warnings or tally.extend > plan.limit.number:
         warnings = (*warnings, *tally.warnings, *_clipped(plan, tally.extend))
@@ -174,7 +175,11 @@ def _verdict(
         return _ALLOW, *_outcome_of_allow(plan, tally)
     names = listed([gate.name for gate, _ in tally.blocks])
     if plan.at_limit:
-        return _ALLOW, "capped", f"{names} still failing; {_used(plan)}"
+        return (
+            _ALLOW,
+            "capped",
+            f"{names} still failing; {_used(plan)}",
+        )
     repeats = _repeats(plan, repeat_key)
     if repeat_key and repeats >= plan.limits.stuck_after:
         return _ALLOW, "stuck", f"{names} failed {repeats} times with no file changed"
@@ -182,7 +187,12 @@ def _verdict(
 
 
 def _sent_back(
-    plan: Plan, tally: _Tally, reports: tuple[Report, ...], repeats: int
+    plan: Plan,
+    tally: _Tally,
+    reports: tuple[Report, ...],
+    repeats: int,
+    *,
+    can_be_stuck: bool,
 ) -> tuple[Block, Sequence[str]]:
     """Return the verdict with the words of all gates that block, and whose output is cut."""
     by_gate = {report.gate: report for report in reports}
@@ -192,7 +202,9 @@ def _sent_back(
         is_subagent=plan.event.scope == "subagent",
         count=plan.history.blocks + 1,
         limit=plan.limit.number,
+        limit_source=plan.limit.source,
         is_same=repeats > 1,
+        is_stuck_next=can_be_stuck and repeats + 1 >= plan.limits.stuck_after,
         host=plan.event.host,
     )
     prompt, cut = compose(back)
@@ -211,7 +223,10 @@ def _outcome_of_allow(plan: Plan, tally: _Tally) -> tuple[Outcome, str]:
     if plan.handed_back and any(gate.native for gate in plan.gates):
         return "handed_back", "the agent handed the matter to its user"
     if plan.at_limit and tally.not_run:
-        return "capped", f"{listed(tally.not_run)} not run; {_used(plan)}"
+        return (
+            "capped",
+            f"{listed(tally.not_run)} not run; {_used(plan)}",
+        )
     silent = tally.broken + tally.not_run
     if not silent and all(gate.observe for gate in plan.gates):  # then no gate has passed
         silent = tally.unseen
@@ -224,7 +239,7 @@ def _outcome_of_allow(plan: Plan, tally: _Tally) -> tuple[Outcome, str]:
 
 
 def _used(plan: Plan) -> str:
-    return f"{plan.history.blocks} of {plan.limit.number} send-backs used ({plan.limit.source})"
+    return used(plan.limits, plan.history, plan.limit)
 
 
 def _repeat_key(plan: Plan, tally: _Tally, tree: str) -> str:

@@ -95,6 +95,24 @@ def bounded(text: str, limit: int) -> str:
     return text[:head] + mark + text[len(text) - (room - head) :]
 
 
+# How runners mark that they did not keep all of an output; one on another machine counts nothing.
+LEFT_OUT = " bytes) left out ..."
+LEFT_OUT_THERE = "... more was printed here, and left out ..."
+
+
+def lines_of(kept: Sequence[str]) -> int:
+    """Return how many lines of an output these are, with those that were not kept.
+
+    The mark of a runner stands within a line, which it parts into two.
+    """
+    count = len(kept)
+    for line in kept:
+        if line.endswith(LEFT_OUT):
+            number = line.split()[1]
+            count += int(number) - 2 if number.isdecimal() else 0
+    return count
+
+
 def shortened(text: str, most: int) -> str:
     """Return the beginning of a text in at most so many bytes of UTF-8."""
     content = text.encode("utf-8", "replace")

@@ -167,12 +167,6 @@ class Report(Record, kw_only=True):
     failed_on: str = ""  # those on which it failed, so that no pass on them counts; never stored
 
     @property
-    def failed_lightly(self) -> bool:
-        """Whether a command failed that cannot block, such as one of conclaude's."""
-        failed = self.exit not in {"", "exit 0"} and bool(self.warning)
-        return failed and isinstance(self.answer, Allow) and not self.observed
-
-    @property
     def status(self) -> str:
         """One word: allowed, blocked, halted, problem, not_asked; or why it was skipped."""
         if self.spared:

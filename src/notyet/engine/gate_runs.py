@@ -49,6 +49,7 @@ class GateRuns:
         *,
         before_commands: Callable[[], None] | None = None,
         on_wait: Callable[[], None] | None = None,
+        jobs: int | None = None,
     ) -> None:
         self.event = event  # once it is planned: as the gates see it
         self.share: float | None = None  # seconds that each command should have (E9)
@@ -58,6 +59,7 @@ class GateRuns:
         self._answers = answers  # of gates that do not run, because the caller answers
         self._before_commands = before_commands
         self._on_wait = on_wait
+        self._jobs = jobs
         self._calls: dict[Writer, Callable[[], tuple[Any, ...]]] = {}
         self._written: Written = {}
         self._transcripts: Transcripts | None = None
@@ -134,6 +136,7 @@ class GateRuns:
             self._progress,
             ends=ends,
             while_waiting=self._on_wait if commands else None,
+            jobs=self._jobs,
         )
 
     def _arguments(self, question: GateFunction) -> tuple[Any, ...]:

@@ -141,6 +141,7 @@ class Stop:
             answers,
             before_commands=before_commands,
             on_wait=on_wait,
+            jobs=limits.jobs,
         )
 
     def plan(self, history: History, unchanged: Mapping[str, str]) -> Plan:

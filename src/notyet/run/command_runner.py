@@ -78,9 +78,11 @@ def run_processes(
     on_end: OnEnd | None = None,
     meanwhile: Callable[[], None] | None = None,
     while_waiting: Callable[[], None] | None = None,
+    at_once: int = _WIDTH,
 ) -> list[Process]:
     """Run commands like `run_together`, and return their processes.
 
+    At most `at_once` run at a time, unless one of them runs on another machine.
     `on_end` is called with the index and the process of each that ends, while others may still run;
     `meanwhile` is then called from time to time. `while_waiting` is called once, when all commands
     that could start have started. None of them may raise.
@@ -91,6 +93,8 @@ def run_processes(
     if any(type(job) is not Job for job in jobs):
         from notyet.run.ssh_runner import SshRunner as kind  # noqa: N813  # of runners
     runner = kind(jobs, NEVER if deadline is None else deadline, cancel)
+    if kind is CommandRunner:
+        runner.width = min(_WIDTH, at_once)
     runner.while_waiting = while_waiting
     if on_end is not None:
         runner.on_end, runner.meanwhile = on_end, meanwhile

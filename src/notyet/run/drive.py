@@ -32,10 +32,10 @@ class Stage:
 
     None is waited for beyond `deadline`, a time of the monotonic clock (E9). With `ends`, functions
     run one after another until it returns True, and the stage has no later reports.
-    `while_waiting` is called once, while commands run.
+    `while_waiting` is called once, while commands run. `jobs` is how many commands run at a time.
     """
 
-    __slots__ = ("commands", "deadline", "ends", "functions", "progress", "while_waiting")
+    __slots__ = ("commands", "deadline", "ends", "functions", "jobs", "progress", "while_waiting")
 
     def __init__(
         self,
@@ -46,6 +46,7 @@ class Stage:
         *,
         ends: Ends | None = None,
         while_waiting: Callable[[], None] | None = None,
+        jobs: int | None = None,
     ) -> None:
         self.functions = functions
         self.commands = commands
@@ -53,6 +54,7 @@ class Stage:
         self.progress = progress
         self.ends = ends
         self.while_waiting = while_waiting
+        self.jobs = jobs
 
     def report_progress(self, name: str, report: Report | None = None) -> None:
         """Report progress: a gate starts, or has a report. Log what the callback raises."""
@@ -120,11 +122,15 @@ def run_stage_commands(stage: Stage, meanwhile: Callable[[], None] | None = None
 
     commands = list(stage.commands.values())
     if stage.progress is None:
-        return runner.run_commands(commands, stage.deadline, while_waiting=stage.while_waiting)
+        return runner.run_commands(
+            commands, stage.deadline, while_waiting=stage.while_waiting, jobs=stage.jobs
+        )
     for command in commands:
         stage.report_progress(command.name)
 
     def answered(index: int, report: Report) -> None:
         stage.report_progress(commands[index].name, report)
 
-    return runner.run_commands(commands, stage.deadline, answered=answered, meanwhile=meanwhile)
+    return runner.run_commands(
+        commands, stage.deadline, answered=answered, meanwhile=meanwhile, jobs=stage.jobs
+    )

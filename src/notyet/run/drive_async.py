@@ -150,7 +150,14 @@ class Commands:
 
     def _run(self, cancel: int) -> None:
         answered = self._report if self._stage.progress is not None else None
-        run = partial(run_commands, self._commands, self._stage.deadline, cancel, answered=answered)
+        run = partial(
+            run_commands,
+            self._commands,
+            self._stage.deadline,
+            cancel,
+            answered=answered,
+            jobs=self._stage.jobs,
+        )
         try:
             reports, error = attempt(run)
             if error is not None:  # reported in the loop's thread, which waits

@@ -149,12 +149,14 @@ def run_commands(
     answered: Callable[[int, Report], None] | None = None,
     meanwhile: Callable[[], None] | None = None,
     while_waiting: Callable[[], None] | None = None,
+    jobs: int | None = None,
 ) -> list[Report]:
     """Run the commands of a stage together, in this thread, and return their reports.
 
     `answered` is called with the index and the report of each as soon as it ends; output that it
     prints while it is being killed may be missing then. `meanwhile` is called from time to time
-    while they run, `while_waiting` once, when they have started.
+    while they run, `while_waiting` once, when they have started. At most `jobs` run at a time; by
+    default as many as there are cores.
     """
     on_end = None
     if answered is not None:
@@ -169,12 +171,20 @@ def run_commands(
         on_end=on_end,
         meanwhile=meanwhile,
         while_waiting=while_waiting,
+        at_once=jobs or cores(),
     )
     reports = []
     for command, process in zip(commands, ended, strict=True):
         reports.append(command.report(process.exit(), cut=process.cut))
         process.forget_output()  # a hundred gates may print a lot
     return reports
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(light, "sched_getaffinity"):
+        return len(light.sched_getaffinity(0))
+    return light.cpu_count() or 1  # macOS
 
 
 def exit_words(exit: Exit) -> str:  # noqa: A002

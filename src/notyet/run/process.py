@@ -29,13 +29,14 @@ _LOST = (
 class Output:
     """The beginning and the end of one stream, limited in size while it is read (E4)."""
 
-    __slots__ = ("_head", "_room", "_tail", "_total")
+    __slots__ = ("_head", "_lines", "_room", "_tail", "_total")
 
     def __init__(self, room: int = HEAD) -> None:
         self._room = room
         self._head = bytearray()
         self._tail = bytearray()
         self._total = 0
+        self._lines = 0  # whose end was not kept
 
     def add(self, chunk: bytes) -> None:
         """Add the next bytes."""
@@ -46,7 +47,11 @@ class Output:
             chunk = chunk[room:]
         self._tail += chunk
         if len(self._tail) > 2 * TAIL:
-            del self._tail[:-TAIL]
+            self._cut()
+
+    def _cut(self) -> None:
+        self._lines += self._tail.count(b"\n", 0, -TAIL)
+        del self._tail[:-TAIL]
 
     @property
     def left_out(self) -> int:
@@ -57,8 +62,9 @@ class Output:
         """Return what was kept, with a line that says how much is missing."""
         if not self.left_out:
             return bytes(self._head + self._tail)
-        mark = b"\n... %d bytes left out ...\n" % self.left_out
-        return bytes(self._head) + mark + bytes(self._tail[-TAIL:])
+        self._cut()
+        mark = b"\n... %d lines (%d bytes) left out ...\n" % (self._lines, self.left_out)
+        return bytes(self._head) + mark + bytes(self._tail)
 
 
 class Process:

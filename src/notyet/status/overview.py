@@ -164,10 +164,11 @@ def limits_here(setup: Setup, environ: Mapping[str, str]) -> list[dict[str, Any]
     sources = {
         name: _source(name, setup.limit_files.get(name, ""), environ) for name in limits._fields
     }
-    return [_limit(name, getattr(limits, name), source) for name, source in sources.items()]
+    values = {name: getattr(limits, name) for name in sources} | {"jobs": limits.jobs or "cores"}
+    return [_limit(name, values[name], source) for name, source in sources.items()]
 
 
-def _limit(name: str, value: int, source: str) -> dict[str, Any]:
+def _limit(name: str, value: int | str, source: str) -> dict[str, Any]:
     return {"name": name, "value": value, "source": source}
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from conftest import git
 from hook_runs import FAILING, PASSING, ask, gate, new_project, payload, stops, trust
+from notyet.cli.main import main
 
 PYTHON = '[gates.g]\npython = "checks:missing"\n'
 BROKEN = [
@@ -79,6 +80,82 @@ def test_hooks_of_other_hosts_allow_as_they_do_there(tmp_path):
     trust(settings, "claude")
     ask(payload("codex", project))
     assert [outcome for outcome, _ in stops()] == ["failed_open"]
+
+
+# Truth about what ran.
+
+
+@pytest.mark.rule("F9-conclaude-subagent", "A7", "A8")
+def test_a_subagents_command_that_fails_and_does_not_block_is_observed(tmp_path, capsys):
+    project = tmp_path / "p"
+    project.mkdir()
+    file = project / ".conclaude.yaml"
+    file.write_text("subagentStop: {commands: {coder: [{run: exit 7}]}}\n")
+    trust(file, "conclaude")
+    sent = payload("conclaude", project, hook_event_name="SubagentStop", agent_id="coder")
+    reply = ask(sent, "--host", "conclaude")
+    assert (reply.code, "exit code 7" in reply.stderr) == (0, True)
+    ((outcome, why),) = stops()
+    assert (outcome, why.endswith(" would have blocked")) == ("observed", True)
+    main(["log", "--all"])
+    assert "observed" in capsys.readouterr().out
+    main(["log", "--stats", "--json", "--all"])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["watches"], one["blocked"]) for one in lines if "watches" in one] == [(True, 1)]
+
+
+@pytest.mark.rule("N2", "E4")
+@pytest.mark.parametrize(
+    ("command", "lines"),
+    [("seq 100002; exit 1", 100_002), ("head -c 10000000 /dev/zero | tr '\\0' x; exit 1", 0)],
+)
+def test_the_lines_that_the_agent_does_not_read_are_counted(tmp_path, command, lines):
+    project = new_project(tmp_path / "p", gate(command))
+    reason = json.loads(ask(payload("claude", project)).stdout)["reason"]
+    shown = sum(line.strip().isdecimal() for line in reason.splitlines())
+    if lines:
+        assert f"... {lines - shown} lines left out ..." in reason
+    else:
+        assert "... the beginning of this line left out ..." in reason
+
+
+@pytest.mark.rule("B6", "N2")
+def test_the_agent_reads_which_limit_ends_it_before_it_does(tmp_path):
+    project = new_project(tmp_path / "p", FAILING)
+    git(project, "init", "--quiet")
+    first, second = (
+        json.loads(ask(payload("claude", project, stop_hook_active=True)).stdout)["reason"]
+        for _ in range(2)
+    )
+    words = "If it fails in the same way once more, with no file changed, you are not sent back"
+    assert (words in first, words in second) == (False, True)
+
+
+# `[limits] jobs`.
+
+COUNTS = "touch here-$$; ls | grep -c here- >> most; sleep 0.2; rm here-$$"
+
+
+def most_at_once(project):
+    assert stops()[-1] == ("passed", "")
+    return max(map(int, (project / "most").read_text().split()))
+
+
+def test_so_many_commands_run_at_a_time(tmp_path):
+    gates = "".join(f'[gates.g{n}]\nrun = "{COUNTS}"\ntimeout = "30s"\n' for n in range(5))
+    project = new_project(tmp_path / "p", f"[limits]\njobs = 1\n{gates}")
+    ask(payload("claude", project))
+    assert most_at_once(project) == 1
+
+
+@pytest.mark.rule("J6")
+def test_an_inner_file_does_not_change_how_many_run_at_a_time(tmp_path):
+    gates = "".join(f'[gates.g{n}]\nrun = "{COUNTS}"\n' for n in range(3))
+    outer = new_project(tmp_path / "p", f"[limits]\njobs = 1\n{gates}")
+    git(outer, "init", "--quiet")
+    inner = new_project(outer / "inner", "[limits]\njobs = 9\n")
+    ask(payload("claude", inner))
+    assert most_at_once(outer) == 1
 
 
 # `notyet check`: a build is green only if every gate passed.

@@ -229,3 +229,11 @@ def test_of_hundreds_of_mistakes_the_first_200_are_reported():
     settings = compile_text(text, FILE)
     assert len(settings.gates) == 300
     assert str(settings.mistakes[-1]) == f"{FILE}: and 100 more mistakes"
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "1.5", '"2"'])
+def test_there_is_room_for_at_least_one_job(jobs):
+    found = compile_text(f"[limits]\njobs = {jobs}\n", FILE)
+    assert "`limits.jobs` must be a whole number from 1 to " in str(found.mistakes[0])
+    assert found.limits == {}
+    assert compile_text("[limits]\njobs = 3\n", FILE).limits == {"jobs": 3}

@@ -16,6 +16,13 @@ def test_limits_are_whole_numbers(name, value):
         Limits(**{name: value})
 
 
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "3"])
+def test_there_is_room_for_at_least_one_job(value):
+    with pytest.raises(ValueError, match="jobs is a whole number from 1 up"):
+        Limits(jobs=value)
+    assert Limits(jobs=2).jobs == 2
+
+
 def test_stuck_after_one_is_refused_because_no_agent_would_be_sent_back():
     with pytest.raises(ValueError, match="stuck_after = 1"):
         Limits(stuck_after=1)

@@ -89,7 +89,6 @@ CASES = {
             Report(gate="types", answer=Problem("timeout", "no answer in 5 s")),
             Report(gate="watch", answer=Block("x"), observed=True),
             Report(gate="sees", observed=True),
-            Report(gate="log", answer=Allow(), warning="Command failed", exit="exit 1"),
         ),
     ),
     "main-broken": held(
@@ -263,10 +262,55 @@ def test_a_starting_agent_is_told_which_checks_wait_for_it():
 @pytest.mark.rule("N2")
 def test_a_log_of_an_output_that_was_cut_is_not_called_full():
     gate_, block, report = TESTS
-    cut = replace(report, output="head\n... 5000 bytes left out ...\ntail")
-    text = compose(held((gate_, block, cut)))
-    assert "Its beginning and end: /home/u/.local" in text
-    assert "Full output" not in text
+    cut = replace(report, output="head\n... 9 lines (5000 bytes) left out ...\ntail")
+    there = replace(report, output="head\n... more was printed here, and left out ...\ntail")
+    for one in (cut, there):
+        text = compose(held((gate_, block, one)))
+        assert "Its beginning and end: /home/u/.local" in text
+        assert "Full output" not in text
+
+
+LONG = "\n".join(f"line {n}" for n in range(10_000))  # of which 228 lines are shown
+
+
+@pytest.mark.rule("N2", "E4")
+@pytest.mark.parametrize(
+    ("before", "more", "missing"),
+    [
+        ("", 0, ""),
+        ("first\n... 90000 lines (1234567 bytes) left out ...\ne 1\n", 90_001, ""),
+        ("x\n... 5 lines (99 bytes) left out ...\ny\n" * 2, 12, ""),
+        ("x\n... more was printed here, and left out ...\ny\n", 3, "more than "),
+    ],
+)
+def test_the_lines_left_out_are_those_of_the_whole_output(before, more, missing):
+    def count(output):
+        text = compose(held(failed("tests", output)))
+        shown = sum(line.startswith("  line ") for line in text.splitlines())
+        return text.partition("  ... ")[2].partition(" lines left out ...")[0], shown
+
+    said, shown = count(before + LONG)
+    assert said == f"{missing}{10_000 - shown + more}"
+
+
+@pytest.mark.rule("N2", "E4")
+def test_of_one_line_that_was_not_kept_as_a_whole_no_line_is_left_out():
+    text = compose(
+        held(failed("tests", f"{'x' * 9_999}\n... 0 lines (9 bytes) left out ...\n{'y' * 9_999}"))
+    )
+    assert " lines left out" not in text
+    assert "  ... the beginning of this line left out ...\n  yyy" in text
+
+
+@pytest.mark.rule("N2", "B6")
+def test_the_limit_that_ends_it_is_named_before_it_does():
+    once_more = "If it fails in the same way once more, with no file changed, you are not sent back"
+    assert once_more in compose(held(TESTS, count=2, is_stuck_next=True))
+    assert once_more not in compose(held(TESTS, count=2))
+    last = compose(held(TESTS, count=3, is_stuck_next=True))
+    assert (once_more in last, "This is the last send-back" in last) == (False, True)
+    text = compose(held(TESTS, limit=1, limit_source="session_ceiling 4"))
+    assert "(send-back 1 of 1, session_ceiling 4)." in text
 
 
 def said_by(speaks, prompt):

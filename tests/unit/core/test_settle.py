@@ -1,6 +1,17 @@
 import pytest
 
-from notyet import Allow, Block, Decision, Halt, History, Limits, Problem, Report
+from notyet import (
+    Allow,
+    Block,
+    Command,
+    Decision,
+    Gate,
+    Halt,
+    History,
+    Limits,
+    Problem,
+    Report,
+)
 from notyet.core.plan import blocks, needs_tree, plan
 from notyet.core.settle import settle
 from support import gate, stop
@@ -293,3 +304,55 @@ def test_what_is_planned_and_settled_has_each_of_its_fields_and_no_other():
     made = plan(stop(), (gate("a"),), History(), Limits()), settled({"a": Allow()})
     for record in made:
         assert tuple(record.__dict__) == record._fields
+
+
+@pytest.mark.rule("B6", "N2")
+@pytest.mark.parametrize(("repeats", "is_said"), [(0, False), (1, True)])
+def test_the_agent_reads_that_the_next_equal_failure_ends_it(repeats, is_said):
+    ours = Gate(name="a", check=Command(script="x"))
+    first = settled({"a": Block("x")}, gates=[ours], tree="t")
+    history = History(turn=1, blocks=repeats, repeats=repeats, repeat_key=first.repeat_key)
+    decision = settled({"a": Block("x")}, gates=[ours], history=history, tree="t")
+    assert ("fails in the same way once more" in decision.verdict.prompt) == is_said
+
+
+@pytest.mark.rule("B13")
+def test_a_ceiling_that_is_reached_is_named():
+    limits = Limits(session_ceiling=4)
+    history = History(turn=3, session_blocks=4)
+    decision = settled({"a": Block("x")}, history=history, limits=limits)
+    used = "all 4 send-backs of this session used (session_ceiling)"
+    assert (decision.outcome, decision.why) == ("capped", f"a still failing; {used}")
+    assert used in decision.warnings[0]
+    none = settled({"a": Block("x")}, limits=Limits(max_blocks=0))
+    assert none.why == "a still failing; no send-back allowed (max_blocks 0)"
+
+
+@pytest.mark.rule("A6", "M3")
+@pytest.mark.parametrize(
+    ("kind", "blocks_too", "outcome", "then"),
+    [
+        ("unreachable", False, "failed_open", "does not block"),
+        ("unreachable", True, "blocked", "if_broken = block"),
+        ("cannot_start", False, "blocked", "if_broken = block"),
+        ("internal", True, "failed_open", "does not block"),
+        ("deadline", True, "failed_open", "does not block"),
+    ],
+)
+def test_faults_of_ours_and_unreachable_machines_are_not_the_agents(
+    kind, blocks_too, outcome, then
+):
+    strict = gate("a", if_broken="block", unreachable_blocks=blocks_too)
+    decision = settled({"a": Problem(kind, "x")}, gates=[strict])
+    assert decision.outcome == outcome
+    assert decision.warnings[0].endswith(f" ({then})")
+
+
+@pytest.mark.rule("A6", "N2")
+def test_what_a_broken_command_printed_is_shown_before_why_it_is_broken():
+    ours = Gate(name="a", check=Command(script="x"), if_broken="block")
+    planned = plan(stop(), (ours,), History(turn=1), Limits())
+    report = Report(gate="a", answer=Problem("timeout", "did not finish"), output="begun")
+    decision = settle(planned, [report])
+    assert "  begun\n  It did not finish.\n" in decision.verdict.prompt
+    assert decision.verdict.reason == "a did not finish"

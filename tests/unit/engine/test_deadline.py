@@ -137,7 +137,7 @@ def test_all_commands_of_conclaude_run_although_a_gate_of_an_earlier_stage_block
     assert (tmp_path / "ran").read_text().split() == ["0", "1", "2", "3", "4"]
     assert decision.outcome == "blocked"
     statuses = [report.status for report in decision.reports]
-    assert statuses == ["blocked", "allowed", "allowed", "allowed", "blocked", "allowed"]
+    assert statuses == ["blocked", "allowed", "allowed", "allowed", "blocked", "blocked"]
     assert decision.verdict.prompt == "no\n\n" + decision.verdict.prompt.split("\n\n", 1)[1]
 
 

@@ -76,7 +76,7 @@ def test_the_message_of_a_failure_is_composed_as_the_file_wishes(vector):
     assert reading.answer == Block(vector["expect"])
     options = vector["options"] | {"section": "subagentStop"}
     reading = conclaude.read_reply(command(options), ended(vector["exit"]))
-    assert reading == HookAnswer(answer=Allow(), warning=vector["expect"])
+    assert reading == HookAnswer(answer=Block(vector["expect"]), warning=vector["expect"])
 
 
 @pytest.mark.parametrize("section", ["stop", "subagentStop", "infinite"])

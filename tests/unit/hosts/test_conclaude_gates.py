@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from notyet import Allow, Block
+from notyet import Block
 from notyet.core.gate import Command, Exit, Gate, Source, why_not
 from notyet.core.plan import select
 from notyet.hosts.conclaude import hooks as conclaude
@@ -103,9 +103,8 @@ def test_commands_of_stop_failure_only_watch_and_only_errors():
     assert not why_not(gate, substop(ending="error"))
     assert why_not(gate, stop())
     reading = conclaude.read_reply(gate, Exit(code=1))
-    assert reading == HookAnswer(
-        answer=Allow(), warning="Command failed with exit code 1: ./tell.sh"
-    )
+    failed = "Command failed with exit code 1: ./tell.sh"
+    assert reading == HookAnswer(answer=Block(failed), warning=failed)
 
 
 @pytest.mark.rule("D3")

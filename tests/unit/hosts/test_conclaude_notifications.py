@@ -31,7 +31,7 @@ def test_a_subagents_end_is_notified_also_when_nothing_matched_or_a_command_fail
     title = "notyet - SubagentStop"
     told = conclaude.notifications(LOUD, substop(), decided())
     assert told == [(title, "Subagent 'a1' completed")]
-    failed = Report(gate='subagentStop.commands["*"][0] x', answer=Allow(), warning="it failed")
+    failed = Report(gate='subagentStop.commands["*"][0] x', answer=Block("no"), observed=True)
     gates = gates_of(subagentStop={"commands": {"*": [{"run": "x"}]}})
     assert bodies(LOUD, substop(), decided(reports=[failed]), gates) == ["Subagent 'a1' completed"]
 
@@ -95,9 +95,9 @@ def test_notify_per_command_tells_how_each_command_ended():
     assert told == ["Command passed: one", "Command failed", "x"]
 
 
-def test_notify_per_command_knows_a_subagents_failure_by_its_warning():
+def test_notify_per_command_knows_a_subagents_failure():
     commands = {"*": [{"run": "x", "notifyPerCommand": True}]}
-    report = Report(gate='subagentStop.commands["*"][0] x', answer=Allow(), warning="exit 1")
+    report = Report(gate='subagentStop.commands["*"][0] x', answer=Block("no"), observed=True)
     gates = gates_of(subagentStop={"commands": commands})
     told = bodies(LOUD, substop(), decided(reports=[report]), gates)
     assert told == ["Command failed: x", "Subagent 'a1' completed"]

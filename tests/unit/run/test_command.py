@@ -92,7 +92,7 @@ def test_of_a_long_output_the_beginning_and_the_end_are_kept():
     assert ended.stdout.startswith(b"first\nxxx")
     assert ended.stdout.endswith(b"xxx\nlast\n")
     assert ended.left_out == 5_000_012 - 256 * 1024
-    assert b"\n... %d bytes left out ...\n" % ended.left_out in ended.stdout
+    assert b" lines (%d bytes) left out ...\n" % ended.left_out in ended.stdout
 
 
 @pytest.mark.rule("E4")

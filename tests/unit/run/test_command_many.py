@@ -10,6 +10,7 @@ from commands import pids_in, python, run, run_together, running, script, until
 from notyet.core.verdict import Allow
 from notyet.hosts.hook_answers import HookAnswer
 from notyet.run import command_runner as command
+from notyet.run import gate_command
 from notyet.run.gate_command import GateCommand, run_commands
 
 pytestmark = pytest.mark.rule("E2", "E9")
@@ -130,3 +131,26 @@ def test_a_command_ends_also_when_we_are_killed_right_after_its_start(tmp_path):
     ended = run(python(KILLED_AT_ONCE, str(tmp_path), *paths, timeout=30))
     assert ended.signal == 9
     assert until(lambda: pids_in(tmp_path) and not any(map(running, pids_in(tmp_path))))
+
+
+def test_so_many_run_at_a_time_and_waiting_costs_no_time(tmp_path):
+    text = "touch here-$$; ls | grep -c here-; sleep 0.3; rm here-$$"
+    asked = [question(script(text, tmp_path, timeout=30)) for _ in range(6)]
+    reports = run_commands(asked, None, jobs=2)
+    assert [report.status for report in reports] == ["allowed"] * 6
+    assert max(int(report.output) for report in reports) <= 2
+    asked = [question(script("echo $$", tmp_path, timeout=600)) for _ in range(3)]
+    assert all(report.output for report in run_commands(asked, None, jobs=1))
+
+
+def test_by_default_as_many_run_as_there_are_cores(tmp_path, monkeypatch):
+    monkeypatch.setattr(gate_command, "cores", lambda: 1)
+    text = "touch here-$$; ls | grep -c here-; sleep 0.05; rm here-$$"
+    reports = run_commands([question(script(text, tmp_path)) for _ in range(4)], None)
+    assert [report.output for report in reports] == ["1"] * 4
+
+
+def test_cores_are_those_that_this_process_may_use(monkeypatch):
+    assert gate_command.cores() == len(os.sched_getaffinity(0))
+    monkeypatch.delattr(gate_command.light, "sched_getaffinity")
+    assert gate_command.cores() == os.cpu_count()

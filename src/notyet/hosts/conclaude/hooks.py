@@ -1,8 +1,8 @@
 """The commands of a `.conclaude.yaml`: gates, their input and their answers, and notifications.
 
 Only exit codes speak here; what a command prints is never read as an answer. A command of `stop`
-blocks when it fails, whichever way; one of `subagentStop` never does, unless it says `block: true`,
-which is an extension of ours.
+blocks when it fails, whichever way; one of `subagentStop` only observes, unless it says
+`block: true`, which is an extension of ours.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from notyet.core.gate import Command, Gate, Match, Source
-from notyet.core.text import bounded, clean
+from notyet.core.text import bounded, clean, lines_of
 from notyet.core.verdict import Allow, Block, Problem
 from notyet.hosts import hook_answers
 from notyet.hosts.claude import hooks as claude_hooks
@@ -115,7 +115,7 @@ def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
         return HookAnswer(answer=Allow())
     if options["section"] == "stop" or options.get("block") is True:
         return HookAnswer(answer=Block(failure))
-    return HookAnswer(answer=Allow(), warning=failure)
+    return HookAnswer(answer=Block(failure), warning=failure)  # the gate only observes
 
 
 def options_of(gate: Gate) -> Mapping[str, Any]:
@@ -159,7 +159,7 @@ def shown_command(gate: Gate) -> str:
 def _first_lines(text: str, most: int | None) -> str:
     lines = text.split("\n")
     if most and len(lines) > most:
-        lines[most:] = [f"... ({len(lines) - most} lines omitted)"]
+        lines[most:] = [f"... ({lines_of(lines[most:])} lines omitted)"]
     return bounded("\n".join(lines), _MOST_OUTPUT)
 
 
@@ -181,7 +181,7 @@ def gates(settings: Mapping[str, Any], file: str, line_of: Callable[[Path], int]
             step=step,
             timeout=entry.get("timeout"),
             if_broken="block" if holds else "allow",
-            observe=section == "stopFailure",
+            observe=not holds,
             always=section != "stop",  # the first failure of `stop` ends the others
             source=Source(file, line_of(path)),
         )
