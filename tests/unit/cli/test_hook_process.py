@@ -222,6 +222,18 @@ def test_a_forged_stop_in_flight_does_not_answer_the_real_one(tmp_path):
     assert stops() == [("passed", ""), ("blocked", "g")]
 
 
+@pytest.mark.rule("B12", "G5")
+def test_a_stop_that_an_equal_one_holds_up_is_not_checked_and_says_so(tmp_path):
+    project = new_project(tmp_path / "p", gate("touch asked; sleep 50"))
+    forged = start_hook(payload("claude", project))
+    assert until((project / "asked").exists)
+    done = run_hook(payload("claude", project), "--timeout", "5")
+    assert "NOT CHECKED: the same stop is still being" in json.loads(done.stdout)["systemMessage"]
+    assert stops() == [("asking", ""), ("skipped", "duplicate")]
+    forged.kill()
+    forged.communicate(timeout=30)
+
+
 def loaded_by(folder):
     """Return the modules that a real run of the hook has loaded at its end."""
     return loaded(payload("claude", folder))[1]
