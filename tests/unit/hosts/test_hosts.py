@@ -168,6 +168,21 @@ def test_data_says_how_a_host_is_answered(shape, verdict, expected):
         assert reply.stderr == expected
 
 
+@pytest.mark.rule("F13-claude", "N3")
+def test_a_start_has_words_for_the_agent_and_a_note_for_the_user():
+    both = host_named("claude").write_context("Tests first.", StartEvent(), "notyet: off")
+    said = json.loads(both.stdout)
+    assert said.pop("hookSpecificOutput")["additionalContext"] == "Tests first."
+    assert said == {"systemMessage": "notyet: off"}
+    for host, silence in (("claude", ""), ("codex", ""), ("mux", "notyet: off")):
+        reply = host_named(host).write_context("", StartEvent(), "notyet: off")
+        assert (reply.code, reply.stderr) == (0, silence)
+        assert "off" in reply.stdout or reply.stderr
+    assert json.loads(host_named("notyet").write_context("", StartEvent(), "x").stdout) == {
+        "systemMessage": "x"
+    }
+
+
 @pytest.mark.rule("G3")
 @pytest.mark.parametrize("host", ["mux", "conclaude", "gemini"])
 def test_a_host_without_context_is_told_nothing_at_a_start(host):
