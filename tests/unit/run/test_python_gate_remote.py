@@ -111,7 +111,7 @@ def test_what_else_a_function_imports_of_notyet_is_the_one_that_is_installed_the
         missing = "notyet.engine" if module == "more" else "notyet.no_such_module"
         assert answer.detail == (
             f"ModuleNotFoundError: No module named '{missing}'; only what a gate needs of "
-            f"notyet is sent along, so install notyet {__version__}"
+            f"notyet is sent along, so install notyet {__version__} (on {warm_box.alias})"
         )
 
 
