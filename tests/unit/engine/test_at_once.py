@@ -47,6 +47,27 @@ def test_two_equal_stops_at_once_are_asked_once_and_both_answered(tmp_path):
 
 
 @pytest.mark.rule("B12")
+def test_the_pass_of_an_equal_stop_is_not_inherited(tmp_path):
+    async def main(ledger):
+        asked = []
+
+        async def allow_once(event):
+            asked.append(event)
+            await asyncio.sleep(0.05)
+            return Block("go on") if len(asked) > 1 else None
+
+        engine = Engine([gate("g", allow_once)], ledger=ledger)
+        first = asyncio.create_task(engine.check(stop()))
+        while not asked:
+            await asyncio.sleep(0.005)
+        return await asyncio.gather(first, engine.check(stop()))
+
+    for ledger in (None, Ledger(tmp_path / "ledger.db")):
+        decisions = asyncio.run(main(ledger))
+        assert [each.outcome for each in decisions] == ["passed", "blocked"]
+
+
+@pytest.mark.rule("B12")
 def test_when_the_first_of_two_equal_stops_is_cancelled_the_second_is_asked(tmp_path):
     async def main(ledger):
         started = asyncio.Event()
