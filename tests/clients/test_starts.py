@@ -5,14 +5,25 @@ Claude Code without a terminal shows nothing of a start; its stream has what our
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
 
 import pytest
 
 from clients.conftest import newest_claude
 from clients.model.script import Say
+from clients.model.server import ModelServer
 
 pytestmark = pytest.mark.rule("N3", "N5")
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # of a terminal
 PASSING = '[gates.good]\nrun = "true"\n'
 
 
@@ -56,6 +67,39 @@ def test_claude_code_is_given_at_the_start_what_is_not_checked(claude, case):
     (reply,) = claude.replies(ran, "SessionStart")
     assert told in reply["systemMessage"]
     assert not any(told in words for words in ran.told())  # it is not for the agent to fix
+
+
+@newest_claude
+def test_claude_code_shows_in_its_terminal_what_is_not_checked(claude):
+    told = untrusted(claude)
+    known = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+    settings = {
+        "hasCompletedOnboarding": True,
+        "theme": "dark",
+        "customApiKeyResponses": {"approved": ["dummy"], "rejected": []},
+        "projects": {str(claude.project): known},
+    }
+    (claude.home / ".claude.json").write_text(json.dumps(settings))
+    shown = ""
+    with ModelServer(claude.WIRE, []) as model:
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(claude.project)
+            environ = claude.environ | claude.variables(model.url) | {"TERM": "xterm"}
+            os.execve(claude.program, [str(claude.program)], environ)  # noqa: S606
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 500, 0, 0))
+        try:
+            ends = time.monotonic() + 60
+            while told not in shown and time.monotonic() < ends:
+                if select.select([terminal], [], [], 1)[0]:
+                    shown += os.read(terminal, 65_536).decode("utf-8", "replace")
+                    # A terminal moves its cursor where a text has a space.
+                    shown = " ".join(_CONTROL.sub(" ", shown).split())
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(terminal)
+    assert f"SessionStart:startup says: {told}" in shown
 
 
 @pytest.mark.parametrize("case", CASES)
