@@ -53,6 +53,7 @@ def test_every_limit_names_the_file_and_line_that_sets_it(tmp_path):
         "stuck_after": (2, f"{own}/notyet.toml:3"),
         "session_ceiling": (50, "default"),
         "wait_for_background": (True, "default"),
+        "jobs": ("cores", "default"),
     }
     assert sources(load(str(folder), "claude", os.environ)) == expected
     # The trusted version is in force, so its lines count.
