@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from notyet.run.drive import Progress
 
 VERDICTS = ("allow", "block", "halt", "broken", "exit")
+# Causes for which a stop is allowed before any file is loaded.
+_NOT_LOADED = ("off", "inside", "supervised", "unreadable", "host")
 _HOW = "write it like tests=block:'Fix the tests.', tests=allow, tests=broken or tests=exit:3"
 _MAX_EXIT = 255
 _NO_WORDS = "(answered by --answer)"
@@ -176,7 +178,7 @@ def rehearse(
     )
     done.notes = tuple(dict.fromkeys(notes))
     done.trouble = hook.trouble[-1] if hook.trouble else ""
-    if not setup.workspace and done.event.cwd:
+    if not setup.workspace and done.event.cwd and done.decision.why not in _NOT_LOADED:
         others = setups_elsewhere(done.event.cwd, environ, ())
         done.not_applying = [*done.not_applying, *only_elsewhere(setup, others)]
     return done
