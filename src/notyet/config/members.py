@@ -70,7 +70,7 @@ def _add(layers: Layers, member: ConfigFile) -> None:
     if not exists(folder):
         from shlex import quote
 
-        layers.warnings.append(
+        layers.add_unchecked(
             f"{visible(folder)} was removed since its gates were trusted; "
             f"if that is right, run: notyet trust --revoke {visible(quote(member.path))}"
         )
