@@ -93,7 +93,7 @@ _MASKS = {
     r"/\S*/[a-z]+ -lc ": "/bin/bash -lc ",  # the shell of whoever records
     r"sha256:[0-9a-f]{64}": "sha256:47a7...",
     # Which Python is whose, and the folder of its launcher.
-    r"\S+/python[\d.]* -I -S ": "/home/ada/.local/share/uv/tools/notyet/bin/python -I -S ",
+    r"\S+/python[\d.]* (-I -S|&& exec) ": r"/home/ada/.local/share/uv/tools/notyet/bin/python \1 ",
     r"/notyet/[0-9a-f]{12}/": "/notyet/9d41c07be2f6/",
     r"\x1b\[[?\d;]*[a-zA-Z]": "",
 }
