@@ -146,6 +146,8 @@ def _record(layers: Layers, file: ConfigFile, text: str | None) -> Trusted | Non
         return record
     settings = _compile(file, text)
     layers.warnings += [str(problem) for problem in (*settings.mistakes, *settings.warnings)]
+    if settings.mistakes and not settings.gates:  # it may have gates that cannot be read
+        layers.add_unchecked(str(settings.mistakes[0]))
     record = Trusted(path=file.path, content=text, compiled=freeze(settings))
     # Mistakes are reported at every stop, and OpenClaw's file may say another number then (J9).
     if layers.state and not settings.mistakes and not settings.openclaw:

@@ -88,3 +88,15 @@ def test_no_stop_passes_if_a_trusted_file_cannot_be_loaded(tmp_path):
     assert told(reply).count("NOT CHECKED") == 1
     assert f"notyet: NOT CHECKED: {said}" in json.loads(reply.stdout)["systemMessage"]
     assert stops() == [("failed_open", said)]
+
+
+@pytest.mark.rule("A8", "J7")
+def test_no_stop_passes_if_the_users_own_file_cannot_be_parsed(tmp_path):
+    project = new_project(tmp_path / "p")
+    config = os.path.join(os.environ["XDG_CONFIG_HOME"], "notyet")
+    os.makedirs(config)
+    with open(os.path.join(config, "notyet.toml"), "w") as file:
+        file.write("[gates\n")
+    reply = ask(payload("claude", project))
+    assert f"notyet: NOT CHECKED: {config}/notyet.toml:1:" in told(reply)
+    assert [outcome for outcome, _ in stops()] == ["failed_open"]
