@@ -7,6 +7,7 @@ did is found out without listing folders, since the paths of changed files are e
 from __future__ import annotations
 
 from notyet import light
+from notyet.config.compiled import read_record
 from notyet.config.find import (
     FILE_NAME,
     KIND_NOTYET,
@@ -19,7 +20,7 @@ from notyet.config.find import (
     tomls_in,
 )
 from notyet.config.load import is_projects, with_checks
-from notyet.config.records import place_of
+from notyet.config.records import place_of, work_tree
 from notyet.core.matcher import glob_matches
 from notyet.core.record import replace
 from notyet.core.text import visible
@@ -60,8 +61,20 @@ def _add_members_of(
     )
     for folder in sorted({*chosen}):
         for member in member_files(f"{root}/{folder}", layers.is_recorded):
+            if _is_in_other_work_tree(layers.state, member, root):
+                continue
             layers.members.add(member.path)
             _add(layers, member)
+
+
+def _is_in_other_work_tree(state: str, member: ConfigFile, root: str) -> bool:
+    """Return True for a file of another work tree inside this one, or of one that was removed."""
+    folder = parent(member.path)
+    if not exists(folder):
+        known = read_record(state, member.place, member.place)
+        return known is not None and bool(known.work_tree_of)
+    tree, repository = work_tree(root)
+    return repository == work_tree(folder)[1] != "" and tree != work_tree(folder)[0]
 
 
 def _add(layers: Layers, member: ConfigFile) -> None:

@@ -491,3 +491,21 @@ def test_files_of_hosts_in_the_main_checkout_do_not_count_in_a_work_tree(tmp_pat
     for name in ("hook", "conclaude"):
         assert (tree / name).read_text() == f"{tree}\n"
         assert not (project / name).exists()
+
+
+@pytest.mark.rule("E7", "J6")
+@pytest.mark.parametrize("glob", ["**", "wt/*"])
+def test_a_work_tree_inside_the_project_is_no_member_of_it(tmp_path, project, glob):
+    commit(project, notyet=f'members = ["{glob}"]\n{TOML}')
+    trust(project / "notyet.toml")
+    tree = linked(project, tmp_path / NESTED)
+    stop(tree)
+
+    def in_force(place):
+        setup = load(str(place), "claude", os.environ)
+        return [gate.source.file for gate in setup.gates], setup.warnings, setup.distrust
+
+    for place in (tree, project):
+        assert in_force(place) == ([f"{place}/notyet.toml"], (), [])
+    git(project, "worktree", "remove", "--force", str(tree))
+    assert in_force(project) == ([f"{project}/notyet.toml"], (), [])
