@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from notyet.config.load import Setup
 
+_UNTOLD = ".untold"
 _MOST_BYTES = 64 * 1024
 _LONGEST_NAME = 100
 _OLDEST = 30 * 86_400.0  # seconds
@@ -49,6 +50,25 @@ def is_first_time(environ: Mapping[str, str], host: str, session: str, place: st
         return False
     if path:
         _write(path, [start, *told, place])
+    return True
+
+
+def mark_untold(environ: Mapping[str, str], host: str, session: str) -> None:
+    """Mark that a subagent of a session did not pass (N3). Raises OSError."""
+    path = _path(environ, host, session)
+    if path:
+        _write(path + _UNTOLD, [""])
+
+
+def take_untold(environ: Mapping[str, str], host: str, session: str) -> bool:
+    """Return True if a subagent of a session did not pass since the last call. Raises OSError.
+
+    Without this mark every stop of a main agent without gates would have to open the ledger.
+    """
+    path = _path(environ, host, session)
+    if not path or not light.exists(path + _UNTOLD):
+        return False
+    light.unlink(path + _UNTOLD)
     return True
 
 

@@ -14,11 +14,11 @@ from notyet.config.find import may_be_off, state_folder
 from notyet.core.event import StopEvent, parents_key
 from notyet.core.record import replace
 from notyet.core.text import clean, visible
-from notyet.core.verdict import UNCHECKED, Allow, in_log, skipped
+from notyet.core.verdict import LOUD, UNCHECKED, Allow, in_log, skipped
 from notyet.errors import LedgerError, attempt
 from notyet.hook.payload import Unreadable, no_workspace, of_wrong_kind, unusable
 from notyet.hook.process import OutOfTime, be_brief, be_undisturbed, host_started_at
-from notyet.hosts import DEFAULT, HOSTS, MARGIN, host_named, time_to_answer
+from notyet.hosts import DEFAULT, HOSTS, host_named, time_to_answer
 from notyet.hosts.host import Reply
 from notyet.light import real_folder
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.config.load import Setup
-    from notyet.core.event import Scope, StartEvent
-    from notyet.core.gate import Gate
+    from notyet.core.event import StartEvent
     from notyet.core.verdict import Decision
     from notyet.git.fingerprint import FileSet
     from notyet.hook.payload import HostCall
@@ -257,8 +256,11 @@ class Hook:
         from notyet.core.plan import missing_names, select
 
         gates = select(event, setup.gates)
-        if self.host == "mux" and not self.call.options.timeout:
-            self._wait_like_mux(event, gates)
+        host = host_named(self.host)
+        if host.waits_by_hook and not self.call.options.timeout:
+            from notyet.hook.patience import settings_patience
+
+            self.call.waits(settings_patience(host, event, gates, self.environ) or host.timeout)
         started, within = monotonic(), self.time_left()
         if not gates and not setup.observers and not setup.notifications:
             self.warnings += missing_names(event, setup.gates)
@@ -291,25 +293,6 @@ class Hook:
             left = started + within + min(_LAST, within / 8) - monotonic()
             self.warnings += notify_desktop(event, decision, setup, self.environ, left)
         return decision
-
-    def _wait_like_mux(self, event: StopEvent, gates: Sequence[Gate]) -> None:
-        """Find out how long Mux waits: as its entry for us says, else for each hook its own time.
-
-        Without an entry we are called in its place, by a program that waits for these hooks.
-        """
-        from notyet.config.find import host_files, root_of
-
-        for file in host_files("mux", root_of(real_folder(event.cwd)), self.environ):
-            seconds, error = attempt(_own_timeout_in, file.path, event.scope)
-            if error is None and seconds:
-                self.call.waits(seconds)
-                return
-        hooks = [
-            gate.timeout or 0.0 for gate in gates if getattr(gate.check, "speaks", "") == "mux"
-        ]
-        longest = max(hooks, default=0.0)
-        if longest > self.patience():
-            self.call.waits(longest + MARGIN)
 
     def _open_ledger(self) -> Ledger:
         """Return the ledger. It stays open: closing costs a checkpoint, before our answer."""
@@ -359,21 +342,27 @@ class Hook:
         is_gated = setup.gates or setup.gates_others or setup.observers
         if not is_gated or event.scope != "agent" or self.sees_all or self.is_probe():
             return ""
-        from notyet.ledger.ledger import Ledger
+        from notyet.config.sessions import take_untold
 
-        ledger = Ledger(repair=False)  # stops with gates repair it
         try:
-            lines = ledger.take_untold(event, _RECORDING)
-        except LedgerError as error:
+            if not take_untold(self.environ, self.host, parents_key(event)):
+                return ""
+            lines = self._open_ledger().take_untold(event, _RECORDING)
+        except (OSError, LedgerError) as error:
             self.warnings.append(f"{error} (which subagents did not pass is unknown)")
-            lines = ()
-        finally:
-            ledger.close()
+            return ""
         return " | ".join(f"notyet: {line}" for line in lines)
 
     def _reply(self, event: StopEvent, decision: Decision, setup: Setup) -> Reply:
         from notyet.core.message import note
 
+        if event.scope == "subagent" and decision.outcome in LOUD:
+            from notyet.config.sessions import mark_untold
+
+            try:  # noqa: SIM105  # contextlib takes time to load
+                mark_untold(self.environ, self.host, parents_key(event))
+            except OSError:
+                pass  # a stop with gates names it anyway
         said = note(decision)
         others = [line for line in (*setup.warnings, *setup.distrust) if line not in said]
         notes = [said, *(f"notyet: {line}" for line in others)]
@@ -482,14 +471,6 @@ class Hook:
             return reply
         self.warnings.append(f"{UNCHECKED}: {why}")
         return Reply()  # every host accepts an empty answer
-
-
-def _own_timeout_in(path: str, scope: Scope) -> float:
-    """Return how long Mux waits for us, as this file says; raise anything if it is no such file."""
-    from notyet.config.find import text_of
-    from notyet.hosts.hook_commands import own_timeout
-
-    return own_timeout("mux", light.loads(text_of(path)), host_named("mux").event_name(scope))
 
 
 def completed(event: StopEvent, setup: Setup) -> StopEvent:

@@ -114,6 +114,7 @@ class Host(Record, kw_only=True):
     home_variable: str = ""  # names the user's folder of the host
     managed: str = ""  # the folder of the settings of this machine's administrator
     timeout: float = 600.0  # seconds that it waits for a hook that does not say (E6, E9)
+    waits_by_hook: bool = False  # for each hook as long as its own `timeout` says
     timeout_unit: float = 1.0  # seconds that a `timeout` in its settings counts in
     hook_files: HookFiles = HookFiles()
     runs: tuple[str, ...] = ()  # the hosts whose hooks it runs by itself (J8)

@@ -78,7 +78,7 @@ def test_where_no_gate_is_for_subagents_one_is_let_go_without_loading_any(tmp_pa
 @pytest.mark.rule("A10")
 def test_where_gates_are_for_subagents_only_the_main_agent_runs_no_gate(tmp_path):
     project = new_project(tmp_path / "p", FOR_SUBAGENTS)
-    assert_loads(project, ["door", "silent", "setup"], AT_THE_DOOR)
+    assert_loads(project, ["door", "silent", "setup", "sessions"], AT_THE_DOOR)
 
 
 def test_one_gate_loads_what_asks_it_and_what_writes_it_down(tmp_path):

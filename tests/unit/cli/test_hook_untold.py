@@ -1,12 +1,14 @@
 """A subagent that did not pass is named to the user at the next stop of the main agent (N3)."""
 
 import json
+import os
 
 import pytest
 
 from hook_runs import PASSING, ask, new_project, payload, stops
 from notyet import Allow, Block, Engine, Ledger
 from notyet.cli.main import main
+from notyet.config.sessions import mark_untold
 from notyet.core.message import note
 from support import gate, stop
 
@@ -84,6 +86,7 @@ def test_check_tells_of_no_subagent_so_that_the_stop_does(tmp_path, monkeypatch,
 
 def test_a_ledger_that_cannot_be_read_is_a_warning(tmp_path, monkeypatch):
     folder = new_project(tmp_path / "p", FOR_CODER)
+    mark_untold(os.environ, "claude", payload("claude", folder)["session_id"])
     monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path))
     reply = main_stop("claude", folder)
     assert "which subagents did not pass is unknown" in reply.stderr

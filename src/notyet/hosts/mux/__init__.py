@@ -18,6 +18,7 @@ HOST = ClaudeLike(
     context={},
     note="",
     timeout=10.0,
+    waits_by_hook=True,
     hook_files=HookFiles(
         groups=(
             _either("user", "settings.json", "mux"),
