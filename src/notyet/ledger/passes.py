@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Agent = tuple[str, str, str]
 
 # Variables that choose programs, libraries and the options of both.
-_CHOOSING = frozenset({
+CHOOSING = frozenset({
     *("PATH", "HOME", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS"),
     *("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "DYLD_LIBRARY_PATH"),
     *("MAKEFLAGS", "MAKEFILES", "GNUMAKEFLAGS", "PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE"),
@@ -92,7 +92,7 @@ def here(tree: str) -> str:
     chosen = {
         name: value
         for name, value in light.variables().items()
-        if name in _CHOOSING or name.startswith(_CHOOSING_ALL)
+        if name in CHOOSING or name.startswith(_CHOOSING_ALL)
     }
     chosen["PATH"] = ":".join(map(_place, chosen.get("PATH", "").split(":")))
     return f"{tree} {digest_of(repr(sorted(chosen.items())))}"

@@ -196,6 +196,14 @@ def damaged_ledger(world):
 
 OTHER_VERSION = 'echo \'{"systemMessage": "notyet 0.0.1: would run lint"}\''
 ZSH = {"shell": "zsh"}
+
+
+def users_gate_of_the_same_name(_world):
+    folder = Path(os.environ["XDG_CONFIG_HOME"], "notyet")
+    folder.mkdir(parents=True)
+    (folder / "notyet.toml").write_text('[gates]\nlint = "true"\n')
+
+
 PLANTED = [
     ("not-registered", BOTH, lambda world: world.settings.write_text("{}")),
     ("partly-registered", BOTH, no_subagents_although_a_gate_is_for_them),
@@ -256,6 +264,7 @@ PLANTED = [
     ("no-gates", CLAUDE, elsewhere("")),
     ("config-invalid", CLAUDE, untrusted("[gates.g]\nrunn = 1\n")),
     ("config-untrusted", CLAUDE, elsewhere(GATES)),
+    ("gate-replaced", CLAUDE, users_gate_of_the_same_name),
     ("config-changed", CLAUDE, untrusted(f"{GATES}# and more\n")),
     ("config-changed warning", CLAUDE, lambda world: (world.project / "notyet.toml").unlink()),
     ("config-invalid", CLAUDE, a_folder_instead_of_the_file),
