@@ -53,7 +53,8 @@ def test_the_model_receives_the_prompt_and_the_agent_goes_on_until_it_is_let_go(
 @newest
 def test_three_gates_are_asked_at_once_and_all_their_reasons_are_told(client):
     client.gates(
-        TOGETHER.format("one", "test -e ready || { echo no one; exit 1; }")
+        "[limits]\njobs = 3\n"
+        + TOGETHER.format("one", "test -e ready || { echo no one; exit 1; }")
         + TOGETHER.format("two", "test -e ready || { echo no two; exit 1; }")
         + TOGETHER.format("three", "exit 0")
     )

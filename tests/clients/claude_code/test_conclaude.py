@@ -136,10 +136,12 @@ def test_a_blocking_command_sends_the_subagent_back(configured):
 
 @pytest.mark.rule("G4")
 @newest_claude
-def test_a_command_that_only_fails_is_noted_and_sends_no_agent_back(configured):
+def test_a_command_that_only_fails_is_observed_and_sends_no_agent_back(configured):
     world = configured(BLOCKING.replace("        block: true\n", ""))
     ran = world.run(delegating("coder", Say("Done.")))
     assert ran.model.said("coder") == ["Done."]
     (stop,) = world.stops()
-    assert stop.outcome == "passed"
-    assert "There is no report." in stop.warnings[0]
+    assert stop.outcome == "observed"
+    (failed,) = [report for report in stop.reports if report.status == "blocked"]
+    assert failed.observed
+    assert "There is no report." in failed.answer.prompt
