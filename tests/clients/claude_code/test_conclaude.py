@@ -143,5 +143,4 @@ def test_a_command_that_only_fails_is_observed_and_sends_no_agent_back(configure
     (stop,) = world.stops()
     assert stop.outcome == "observed"
     (failed,) = [report for report in stop.reports if report.status == "blocked"]
-    assert failed.observed
-    assert "There is no report." in failed.answer.prompt
+    assert "There is no report." in failed.said
