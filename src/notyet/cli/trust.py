@@ -206,7 +206,8 @@ def _is_here(path: str) -> bool:
 
 def _was_trusted(state: str, path: str) -> bool:
     """Return True if a person trusted a file; the user's own file has a record without a time."""
-    known = read_record(state, path)
+    own = read_record(state, path, path)  # trusted by its path, and in a work tree only now
+    known = own if own is not None and own.at else read_record(state, path)
     if known is None:
         return has_record(state, place_of(path))
     return known.at > 0 or bool(known.work_tree_of)

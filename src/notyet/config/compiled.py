@@ -250,8 +250,9 @@ def remove_record(state: str, path: str) -> bool:
     """Remove the record about a file; return False when there was none."""
     if not state:
         return False
+    own = read_record(state, path, path)  # of a file that is in a linked work tree only now
     try:
-        light.unlink(record_path(state, place_of(path)))
+        light.unlink(record_path(state, path if own is not None and own.at else place_of(path)))
     except FileNotFoundError:
         return False
     return True

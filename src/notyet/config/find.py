@@ -155,10 +155,16 @@ def tomls_in(
 ) -> list[tuple[str, str, bool, bool]]:
     """Return the files that a folder can have: path, place, if it exists and if it has a record."""
     at = place.rstrip("/")
+
+    def is_known_at(name: str) -> bool:
+        # A folder that was trusted by its path may have become a work tree since.
+        is_own = at != folder and is_recorded(f"{folder}/{name}")
+        return is_own or is_recorded(f"{at}/{name}")
+
     path, its_place = f"{folder}/{FILE_NAME}", f"{at}/{FILE_NAME}"
-    toml = (path, its_place, source.exists(path), is_recorded(its_place))
+    toml = (path, its_place, source.exists(path), is_known_at(FILE_NAME))
     path, its_place = f"{folder}/{PYPROJECT}", f"{at}/{PYPROJECT}"
-    is_there, is_known = source.exists(path), is_recorded(its_place)
+    is_there, is_known = source.exists(path), is_known_at(PYPROJECT)
     if is_there:  # it does not count beside a notyet.toml
         is_there = (is_known or not toml[2]) and has_table(path, source)
     return [toml, (path, its_place, is_there, is_known)]
@@ -290,8 +296,13 @@ class ConfigFile(Record, kw_only=True):
         from notyet.core.text import visible
 
         said, command = " is not trusted", self.command
+        if self.is_gone:
+            from shlex import quote
+
+            command = f"notyet trust --revoke {quote(self.path)}"
         if self.is_replaced:
-            said = ": the folder was replaced since you trusted it"
+            did = "replaced" if self.source.exists(self.project) else "removed or moved"
+            said = f": the folder was {did} since you trusted it"
         elif self.no_work_tree:
             said += f", because {self.no_work_tree}"
             command = f"git worktree repair, or {command}"

@@ -311,7 +311,7 @@ class Layers:
             return False
         try:
             record = read_record(self.state, file.path, file.place)
-            if record is None:
+            if record is None or self.has_own_trust(file):
                 return False
             text = trusted_part(file.path, file.source.text_of(file.path))
             if not is_unchanged(record, text, is_users=file.is_users):
@@ -323,6 +323,13 @@ class Layers:
             return False
         self.put(file, settings)
         return True
+
+    def has_own_trust(self, file: ConfigFile) -> bool:
+        """Return True if a file was trusted by its path, before it was in a linked work tree."""
+        if file.place in {"", file.path} or not self.is_recorded(file.path):
+            return False
+        own = read_record(self.state, file.path, file.path)
+        return own is not None and bool(own.at)
 
     def add_unchecked(self, sentence: str) -> None:
         """Note that something trusted could not be loaded, so that no stop passes (A8)."""

@@ -51,7 +51,7 @@ def _add_members_of(
     layers: Layers, file: ConfigFile, globs: Sequence[str], choose: Choose | None
 ) -> None:
     root = parent(file.path)
-    known = trusted_members(layers.state, root, globs)
+    known = _in_place(layers, root, trusted_members(layers.state, root, globs))
     chosen = choose(root, globs, known) if choose is not None else None
     if chosen is None:
         found = untrusted_members(root, globs, known, layers.warnings.append)
@@ -65,6 +65,36 @@ def _add_members_of(
                 continue
             layers.members.add(member.path)
             _add(layers, member)
+
+
+def _in_place(layers: Layers, root: str, known: Sequence[str]) -> list[str]:
+    """Return trusted members, without those whose folder became another work tree or repository.
+
+    No stop passes then: what was trusted of them cannot run.
+    """
+    around = {one for folder in known for one in _folders_to(folder)}
+    if not any(exists(f"{root}/{folder}/.git") for folder in around):
+        return list(known)
+    expected = parent(place_of(f"{root}/{FILE_NAME}"))
+    found = []
+    for folder in known:
+        place = f"{expected}/{folder}/{FILE_NAME}"
+        is_moved = place_of(f"{root}/{folder}/{FILE_NAME}") != place
+        if exists(f"{root}/{folder}") and is_moved and _is_trusted(layers.state, place):
+            layers.add_unchecked(
+                f"{visible(f'{root}/{folder}')} is in another work tree or repository since its "
+                "gates were trusted; put it back, or run: notyet trust"
+            )
+        else:
+            found.append(folder)
+    return found
+
+
+def _is_trusted(state: str, place: str) -> bool:
+    """Return True if a person trusted the file of a member; of a work tree there may be a note."""
+    places = (place, place.removesuffix(FILE_NAME) + PYPROJECT)
+    known = [read_record(state, one, one) for one in places]
+    return any(record is not None and record.at for record in known)
 
 
 def _is_in_other_work_tree(state: str, member: ConfigFile, root: str) -> bool:
@@ -121,12 +151,13 @@ def is_member(folder: str, root: str, globs: Sequence[str]) -> bool:
 
 def members_around(folder: str, globs: Sequence[str]) -> list[str]:
     """Return the members that a folder is in, or is; all paths are relative to the project."""
+    return [one for one in _folders_to(folder) if _matches(one.split("/"), globs)]
+
+
+def _folders_to(folder: str) -> list[str]:
+    """Return the folders on the way to a folder, and itself."""
     parts = folder.split("/")
-    return [
-        "/".join(parts[:length])
-        for length in range(1, len(parts) + 1)
-        if _matches(parts[:length], globs)
-    ]
+    return ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
 
 
 def _matches(parts: Sequence[str], globs: Sequence[str]) -> bool:

@@ -7,6 +7,7 @@ is another host's, or it names a workspace.
 from __future__ import annotations
 
 import time
+from shlex import quote
 
 from notyet.config.compiled import DAMAGED, Trusted, freeze, read_record, thaw, write_record
 from notyet.config.find import KIND_NOTYET, parent, state_folder, trusted_part
@@ -91,21 +92,45 @@ def grant(chosen: Candidate, environ: Mapping[str, str]) -> None:
 
 def add_trusted_version(layers: Layers, file: ConfigFile) -> None:
     """Add the trusted version of a file, or list the file as untrusted or unreadable."""
+    file = _as_trusted(layers, file)
     text, why = _text_of(layers, file)
     record = _record(layers, file, text)
     if _is_copy(layers, file, record, text):
         layers.project = parent(file.path)
     elif record is None and (no_tree := _why_no_work_tree(layers, file)):
-        layers.untrusted.append(replace(file, no_work_tree=no_tree))
+        _add_untrusted(layers, replace(file, no_work_tree=no_tree))
     elif record is None and text is None:
         _add_unreadable(layers, file)
     elif record is None or (record.content != text and not _stays(file, record)):
         if not layers.agent or _has_content(file, text):
-            layers.untrusted.append(replace(file, is_replaced=record is not None))
+            _add_untrusted(layers, replace(file, is_replaced=record is not None))
     else:
         settings = _settings_of(layers, file, record)
         if settings is not None:
             _put_in_force(layers, file, record, settings, (text, why))
+
+
+def _as_trusted(layers: Layers, file: ConfigFile) -> ConfigFile:
+    """Return a file with the place of the record that counts for it.
+
+    A file that was trusted by its path may be in a linked work tree now, because an agent made its
+    folder one. What was trusted stays in force there, and no stop passes.
+    """
+    if file.is_users or is_remote(file.path) or not layers.has_own_trust(file):
+        return file
+    layers.add_unchecked(
+        f"{visible(parent(file.path))} became a work tree of {visible(work_tree(file.path)[1])} "
+        f"since its gates were trusted; if that is right, run: notyet trust --revoke "
+        f"{visible(quote(file.path))}"
+    )
+    return replace(file, place=file.path)
+
+
+def _add_untrusted(layers: Layers, file: ConfigFile) -> None:
+    """List a file as untrusted; if it was in force here before, no stop passes."""
+    layers.untrusted.append(file)
+    if file.is_replaced or layers.is_recorded(file.path):
+        layers.unchecked.append(file.distrust)
 
 
 def add_draft(layers: Layers, file: ConfigFile, text: str) -> None:
@@ -171,12 +196,15 @@ def _add_unreadable(layers: Layers, file: ConfigFile) -> None:
 
 def _why_no_work_tree(layers: Layers, file: ConfigFile) -> str:
     """Return why a file without trust is not in a linked work tree, if it was or seems to be."""
-    if file.is_users or is_remote(file.path) or place_of(file.path) != file.path:
+    if file.is_users or is_remote(file.path):
         return ""
+    root, main = work_tree(parent(file.path))
     known = read_record(layers.state, file.path, file.path)
-    if known is not None and known.work_tree_of:
+    is_linked = root != main
+    if known and known.work_tree_of and not (is_linked and known.work_tree_of == main):
         return f"{parent(file.path)} is no longer in a work tree of {known.work_tree_of}"
-    root, _ = work_tree(parent(file.path))
+    if is_linked:
+        return ""
     return f"git does not list {root} as a work tree" if root and seems_linked(root) else ""
 
 

@@ -250,8 +250,10 @@ def test_a_project_replaced_by_a_link_to_an_empty_folder_keeps_its_gates(tmp_pat
     (tmp_path / "p").rename(tmp_path / "q")
     (tmp_path / "p").symlink_to(tmp_path / "empty")
     found = setup(tmp_path / "p")
-    said = "the folder was replaced since you trusted it; run: notyet trust"
-    assert found.distrust == [f"{tmp_path}/p/notyet.toml: {said}"]
+    path = f"{tmp_path}/p/notyet.toml"
+    said = f"the folder was replaced since you trusted it; run: notyet trust --revoke {path}"
+    assert found.distrust == [f"{path}: {said}"]
+    assert found.unchecked == (f"{path}: {said}",)
 
 
 @pytest.mark.rule("N5")
