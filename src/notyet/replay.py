@@ -189,6 +189,7 @@ def _replay_turn(
             extend=max(known.extend, count.history.extend if unknown else 0),
             repeats=known.repeats if is_stuck_known else count.history.blocks,
             repeat_key=known.repeat_key,
+            sent_back_by=known.sent_back_by,
         )
         stop = _Stop((past, count), config, history, is_stuck_known=is_stuck_known)
         yield stop.finding(follows=unknown)

@@ -275,6 +275,7 @@ class RehearsalHook(Hook):
             progress=self.progress,
             answers=answers,
             unchecked=setup.unchecked,
+            members=self.members,
         )
 
     def _run_all(self, stop: Stop, setup: Setup) -> Decision:

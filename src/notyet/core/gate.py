@@ -202,10 +202,13 @@ def can_skip(gate: Gate) -> bool:
 
 def folder_of(named: Gate | Starter) -> str:
     """Return the folder of the file that names a gate or a starter; empty for one made in code."""
-    if named.source is None:
-        return ""
-    folder, slash, _ = named.source.file.rpartition("/")
+    folder, slash, _ = file_of(named).rpartition("/")
     return folder or slash
+
+
+def file_of(named: Gate | Starter) -> str:
+    """Return the file that names a gate or a starter; empty for one made in code."""
+    return named.source.file if named.source is not None else ""
 
 
 def project_of(named: Gate | Starter) -> str:

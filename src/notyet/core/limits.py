@@ -50,6 +50,8 @@ class History(Record, kw_only=True):
     blocked: bool = False  # the last stop was sent back, and nothing came since
     repeats: int = 0  # stops in a row that failed alike
     repeat_key: str = ""
+    # Gates that sent it back in this turn and have not passed since: their names and files.
+    sent_back_by: tuple[tuple[str, str], ...] = ()
 
 
 class Limit(Record):
@@ -119,6 +121,7 @@ def after(history: History, decision: Decision) -> History:
         blocks=blocks + is_blocked,
         session_blocks=history.session_blocks + is_blocked,
         blocked=is_blocked,
+        sent_back_by=decision.sent_back_by,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet.core.event import child_key
-from notyet.core.gate import EVERY_AGENT, VERBATIM, Command, machine_of, why_not
+from notyet.core.gate import EVERY_AGENT, VERBATIM, Command, file_of, machine_of, why_not
 from notyet.core.limits import History, Limit, Limits, limit_in_force, used
 from notyet.core.record import Record, made, variant
 from notyet.core.text import listed
@@ -36,7 +36,7 @@ class Plan(Record, kw_only=True):
     handed_back: bool = False
     skipped: str = ""
     unchanged: Mapping[str, str] = {}  # gates that need not run, and why (N1)
-    unchecked: tuple[str, ...] = ()  # what is trusted and could not be loaded, in sentences (A8)
+    unchecked: tuple[str, ...] = ()  # why the stop cannot pass, in sentences (A8)
     warnings: tuple[str, ...] = ()
 
 
@@ -61,7 +61,8 @@ def plan(
 
     `declared` are all gates, also those that do not apply because the event does not say enough.
     `unchanged` says of gates that need not run why: no file changed since they "passed", or since
-    the agent began ("unchanged"). With `unchecked`, the stop cannot end as passed.
+    the agent began ("unchanged"). With `unchecked`, the stop cannot end as passed; nor can it if a
+    gate that sent the agent back is not declared any more.
     """
     limit = limit_in_force(limits, history, event.host_cap)
     at_limit = history.blocks >= limit.number
@@ -93,6 +94,8 @@ def plan(
         if at_limit and (staged or running != below_limit):  # else no gate runs that could reach it
             reached = used(limits, history, limit)
             warnings += (_limit_reached(event, gates, running, reached),)
+    if history.sent_back_by:
+        unchecked += _left_behind(history, declared or gates)
     planned = {
         "event": event,
         "gates": gates,
@@ -144,6 +147,21 @@ def _limit_reached(
         f"limit reached: {reached} in {run}session {child_key(event)}; "
         f"the agent is not sent back again{not_run}"
     )
+
+
+def _left_behind(history: History, declared: Sequence[Gate]) -> tuple[str, ...]:
+    """Return a sentence about each gate that sent the agent back and is not declared here."""
+    here = {_identity(gate.name, file_of(gate)) for gate in declared}
+    return tuple(
+        f"{name} sent the agent back, and does not apply where it works now, so it was not run"
+        for name, file in history.sent_back_by
+        if _identity(name, file) not in here
+    )
+
+
+def _identity(name: str, file: str) -> tuple[str, str]:
+    """Return a gate's file, and its name without the label that other files may give it (J6)."""
+    return (name.rpartition(":")[2] if file else name), file
 
 
 def missing_names(event: StopEvent, gates: Sequence[Gate]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.core.gate import EVERY_AGENT
+from notyet.core.gate import EVERY_AGENT, file_of
 from notyet.core.limits import limit_in_force, used
 from notyet.core.matcher import fits
 from notyet.core.message import SendBack, compose
@@ -93,6 +93,7 @@ def settle_and_cut(
         "stop": 0,  # as the ledger numbers it
         "subagents": (),
         "unchanged": (),
+        "sent_back_by": _sent_back_by(plan, ordered, outcome),
     }
     return made(Decision, settled), cut
 
@@ -211,6 +212,23 @@ def _sent_back(
     reason = joined([block.because for _, block in tally.blocks])
     words, reason = bounded(prompt, _MOST_WORDS), bounded(reason, _MOST_WORDS)
     return Block(prompt=words, reason=reason, extend=tally.extend), cut
+
+
+def _sent_back_by(
+    plan: Plan, reports: tuple[Report, ...], outcome: Outcome
+) -> tuple[tuple[str, str], ...]:
+    """Return the gates that sent the agent back, now or before, and have not passed since."""
+    is_blocked = outcome == "blocked"
+    if outcome == "passed" or not (is_blocked or plan.history.sent_back_by):
+        return ()
+    found = dict.fromkeys(plan.history.sent_back_by)
+    for gate, report in zip(plan.gates, reports, strict=True):
+        one = (gate.name, file_of(gate))
+        if isinstance(report.answer, Allow):
+            found.pop(one, None)
+        elif is_blocked and blocks(gate, report):
+            found[one] = None
+    return tuple(found)
 
 
 def _repeats(plan: Plan, repeat_key: str) -> int:

@@ -201,6 +201,8 @@ class Decision(Record, kw_only=True):
     # Gates that were skipped because no file changed since the session began, and that never passed
     # on these files, of which the user is told now.
     unchanged: tuple[str, ...] = ()
+    # Gates that sent the agent back in this turn and have not passed since: names and files.
+    sent_back_by: tuple[tuple[str, str], ...] = ()
 
 
 def skipped(cause: str, *warnings: str) -> Decision:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from notyet.core.gate import can_skip, defined
+from notyet.core.gate import can_skip, defined, file_of
 from notyet.core.limits import History, Limits, uncounted
 from notyet.core.plan import blocks, missing_names, needs_tree, plan
 from notyet.core.record import replace, variant
@@ -107,6 +107,7 @@ class Stop:
         looked: Mapping[FileSet, str] = {},
         unchecked: tuple[str, ...] = (),
         untrusted: Sequence[str] = (),
+        members: Sequence[tuple[str, Sequence[str]]] = (),
     ) -> None:
         """Take also what a caller wants done meanwhile.
 
@@ -116,6 +117,8 @@ class Stop:
         `wait_for_equal` is how long to wait for an equal stop that is being decided (B12).
         `unchecked` says what is trusted and could not be loaded: this stop never passes (A8).
         `untrusted` says which files are not trusted, where no gate is: observers are notified.
+        `members` are projects with the globs of their members: those without gates here are as
+        they were when the agent began.
         """
         self.event = event
         self.gates = gates
@@ -125,6 +128,7 @@ class Stop:
         self.limits = limits
         self.unchecked = unchecked
         self.untrusted = untrusted
+        self.members = members
         self.deadline = Deadline(within)
         self.warn = warn
         self.watches = watches
@@ -146,6 +150,8 @@ class Stop:
 
     def plan(self, history: History, unchanged: Mapping[str, str]) -> Plan:
         """Return which gates run, in which order."""
+        if history.sent_back_by and self.members:
+            history = self._without_unchanged_members(history)
         return plan(
             self.event,
             self.gates,
@@ -155,6 +161,19 @@ class Stop:
             unchanged=unchanged,
             unchecked=self.unchecked,
         )
+
+    def _without_unchanged_members(self, history: History) -> History:
+        """Forget that gates of members sent the agent back, if it undid its changes there (J6)."""
+        from notyet.config.members import is_member
+
+        here = {file_of(gate) for gate in self.declared}
+        left = tuple(
+            (name, file)
+            for name, file in history.sent_back_by
+            if file in here
+            or not any(is_member(file.rpartition("/")[0], *project) for project in self.members)
+        )
+        return variant(history, {"sent_back_by": left})
 
 
 def check(stop: Stop) -> Steps[Decision]:

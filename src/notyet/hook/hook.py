@@ -284,6 +284,7 @@ class Hook:
             looked=self.looked,
             unchecked=setup.unchecked,
             untrusted=() if setup.gates else setup.distrust,
+            members=self.members,
         )
         decision = drive_sync(check(stop))
         self.warnings += [line for line in self.repaired() if line not in self.warnings]

@@ -45,7 +45,12 @@ def _to_3(db: Connection) -> None:
     db.execute("UPDATE agents SET told = last_stop")
 
 
-STEPS: tuple[Callable[[Connection], None], ...] = (_to_2, _to_3)
+def _to_4(db: Connection) -> None:
+    """Add to agents the gates that sent them back and have not passed since, as JSON."""
+    db.execute("ALTER TABLE agents ADD COLUMN sent_back_by TEXT NOT NULL DEFAULT '[]'")
+
+
+STEPS: tuple[Callable[[Connection], None], ...] = (_to_2, _to_3, _to_4)
 
 
 def prepare(db: Connection, path: str, version: int, journal: Literal["WAL", "DELETE"]) -> None:

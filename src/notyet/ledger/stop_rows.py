@@ -117,6 +117,7 @@ def history_of(row: tuple[Any, ...]) -> History:
     values = dict(zip(HISTORY_COLUMNS, row, strict=True))
     values["blocked"] = bool(values["blocked"])
     values["turn_ids"] = tuple(loads(values["turn_ids"]))
+    values["sent_back_by"] = tuple(map(tuple, loads(values["sent_back_by"])))
     return History(**values)
 
 
@@ -125,6 +126,7 @@ def history_row(history: History) -> tuple[Any, ...]:
     row = {name: getattr(history, name) for name in HISTORY_COLUMNS}
     row["turn_ids"] = dumps(history.turn_ids)
     row["repeat_key"] = key_text(history.repeat_key)
+    row["sent_back_by"] = dumps(history.sent_back_by)
     return tuple(row.values())
 
 

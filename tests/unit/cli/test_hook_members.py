@@ -68,6 +68,18 @@ def test_what_was_changed_before_the_session_does_not_count_until_it_changes_aga
     assert stop(project) == ["a"]
 
 
+@pytest.mark.rule("J6", "A8")
+def test_a_member_whose_changes_were_undone_after_a_send_back_does_not_count(project):
+    new_project(project, ROOT + '[gates.top]\nrun = "true"\nwhen = "always"\n')
+    git(project, "commit", "-qam", "top")
+    start(project)
+    (project / "packages/a/x.py").write_text("2\n")
+    assert stop(project) == ["a"]
+    git(project, "checkout", "-q", "packages/a/x.py")
+    assert stop(project, stop_hook_active=True) == []
+    assert [outcome for outcome, _ in stops()] == ["blocked", "passed"]
+
+
 @pytest.mark.rule("J6")
 def test_a_committed_change_counts(project):
     start(project)

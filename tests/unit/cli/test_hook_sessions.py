@@ -231,3 +231,109 @@ def test_a_check_notes_nothing(two, monkeypatch):
     monkeypatch.chdir(two[1])
     assert main(["check", "--as", "codex"]) == 0
     assert notes() == []
+
+
+AGAIN = {"stop_hook_active": True, "last_assistant_message": "again"}
+LEFT = "sent the agent back, and does not apply where it works now, so it was not run"
+
+
+@pytest.fixture
+def nested(tmp_path):
+    """A project whose gate passes, and a folder in it whose gate fails until `good` is there."""
+    outer = new_project(tmp_path / "p", PASSING)
+    inner = new_project(outer / "packages/a", gate("test -e good"))
+    return outer, inner
+
+
+@both
+@pytest.mark.rule("A8")
+def test_a_stop_does_not_pass_without_the_gate_that_sent_the_agent_back(nested, host):
+    outer, inner = nested
+    begin(host, outer)
+    assert stop(host, inner)[0] == "block"
+    for message in ("again", "and again"):
+        verdict, said = stop(host, outer, **AGAIN | {"last_assistant_message": message})
+        assert verdict == "allow"
+        assert f"NOT CHECKED: g {LEFT}" in said
+    (inner / "good").touch()
+    verdict, said = stop(host, inner, **AGAIN)
+    assert (verdict, "passed after 1 send-back" in said) == ("allow", True)
+    assert "NOT CHECKED" not in stop(host, outer, **AGAIN)[1]
+    assert [outcome for outcome, _ in stops()] == [
+        "blocked",
+        "failed_open",
+        "failed_open",
+        "passed",
+        "passed",
+    ]
+
+
+@both
+@pytest.mark.rule("A8")
+def test_a_gate_that_was_left_behind_is_not_forgotten_when_another_blocks(nested, host):
+    outer, inner = nested
+    new_project(outer, gate("test -e fine").replace("gates.g", "gates.top"))
+    (outer / "fine").touch()
+    begin(host, outer)
+    assert stop(host, inner)[0] == "block"
+    (outer / "fine").unlink()
+    assert stop(host, outer, **AGAIN)[0] == "block"
+    (outer / "fine").touch()
+    assert f"NOT CHECKED: g {LEFT}" in stop(host, outer, **AGAIN)[1]
+
+
+@both
+@pytest.mark.rule("A8")
+def test_a_gate_of_the_same_name_in_another_project_is_another_gate(tmp_path, host):
+    first = new_project(tmp_path / "q", gate("true"))
+    second = new_project(tmp_path / "p", gate("exit 1"))
+    begin(host, first)
+    assert stop(host, second)[0] == "block"
+    verdict, said = stop(host, first, **AGAIN)
+    assert (verdict, LEFT in said) == ("allow", True)
+    assert [outcome for outcome, _ in stops()] == ["blocked", "failed_open"]
+
+
+@both
+@pytest.mark.rule("A8")
+def test_a_gate_that_gets_a_label_is_the_same_gate(tmp_path, host):
+    first = new_project(tmp_path / "x/first", gate("test -e good"))
+    second = new_project(tmp_path / "second", gate("true"))
+    assert stop(host, first)[0] == "block"
+    (first / "good").touch()
+    assert "passed after 1 send-back" in stop(host, second, **AGAIN)[1]
+    assert gates() == ["g", "g", "first:g"]
+
+
+@both
+@pytest.mark.rule("A8")
+def test_a_gate_that_is_edited_and_trusted_anew_is_the_same_gate(nested, host):
+    _, inner = nested
+    assert stop(host, inner)[0] == "block"
+    new_project(inner, gate("true"))
+    assert "passed after 1 send-back" in stop(host, inner, **AGAIN)[1]
+
+
+@both
+@pytest.mark.rule("A8")
+def test_in_a_new_turn_the_gates_of_the_last_one_do_not_count(nested, host):
+    outer, inner = nested
+    begin(host, outer)
+    assert stop(host, inner)[0] == "block"
+    new = {"turn_id": "t2"} if host == "codex" else {}
+    assert LEFT not in stop(host, outer, last_assistant_message="new", **new)[1]
+    assert [outcome for outcome, _ in stops()] == ["overridden", "passed"]
+
+
+@pytest.mark.rule("A8")
+def test_a_check_tells_what_was_left_behind(nested, monkeypatch, capsys):
+    from notyet.cli.main import main
+
+    outer, inner = nested
+    begin("codex", outer)
+    assert stop("codex", inner)[0] == "block"
+    monkeypatch.chdir(outer)
+    sent = outer / "sent.json"
+    sent.write_text(json.dumps(payload("codex", outer, **AGAIN)))
+    main(["check", "--as", "codex", "--payload", str(sent)])
+    assert LEFT in capsys.readouterr().out

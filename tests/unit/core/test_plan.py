@@ -1,6 +1,7 @@
 import pytest
 
 from notyet import BackgroundTask, History, Limits, Match
+from notyet.core.gate import Source
 from notyet.core.plan import Wanted, plan, select, skip_causes
 from support import gate, stop, substop
 
@@ -144,3 +145,20 @@ def test_a_gate_is_skipped_for_a_pass_or_a_start_on_the_same_known_files():
     assert causes == {"passed": "passed", "begun": "unchanged"}
     undefined = wanted("undefined", "t2", definition="")
     assert skip_causes([undefined], {}, [True]) == {}
+
+
+@pytest.mark.rule("A8")
+def test_a_gate_that_sent_the_agent_back_must_be_declared_under_its_name_and_file():
+    def left(by, *declared):
+        gates = tuple(gate(name, source=Source(file) if file else None) for name, file in declared)
+        history = History(turn=1, blocks=1, sent_back_by=by)
+        known = plan(stop(), (gate("other"),), history, Limits(), gates, unchecked=("x",))
+        assert known.unchecked[0] == "x"
+        return [sentence.split(maxsplit=1)[0] for sentence in known.unchecked[1:]]
+
+    by = (("t", "/p/a.toml"), ("a:u", "/p/a.toml"), ("code", ""))
+    assert left(by, ("t", "/p/a.toml"), ("u", "/p/a.toml"), ("code", "")) == []
+    assert left(by, ("b:t", "/p/a.toml"), ("t", "/p/b.toml")) == ["a:u", "code"]
+    assert left(by) == ["t", "a:u", "code"]
+    assert left((("a:x", ""),), ("b:x", "")) == ["a:x"]
+    assert left(()) == []

@@ -12,6 +12,7 @@ from notyet import (
     Problem,
     Report,
 )
+from notyet.core.gate import Source
 from notyet.core.plan import blocks, needs_tree, plan
 from notyet.core.settle import settle
 from support import gate, stop
@@ -356,3 +357,27 @@ def test_what_a_broken_command_printed_is_shown_before_why_it_is_broken():
     decision = settle(planned, [report])
     assert "  begun\n  It did not finish.\n" in decision.verdict.prompt
     assert decision.verdict.reason == "a did not finish"
+
+
+@pytest.mark.rule("A8")
+def test_gates_that_send_the_agent_back_are_kept_until_they_pass():
+    gates = [gate("a", source=Source("/p/f")), gate("b"), gate("c", if_broken="block")]
+
+    def by(history, a, b, c=Allow(), **fields):
+        answers = {"a": a, "b": b, "c": c}
+        given = {name: answer for name, answer in answers.items() if answer is not None}
+        decision = settled(given, gates=gates, history=history, **fields)
+        return decision.outcome, decision.sent_back_by
+
+    new = History(turn=1)
+    a, b, c, elsewhere = ("a", "/p/f"), ("b", ""), ("c", ""), ("a", "/q/f")
+    assert by(new, Allow(), Allow()) == ("passed", ())
+    assert by(new, Block("x"), None) == ("blocked", (a,))
+    assert by(new, Allow(), Block("x"), BROKEN) == ("blocked", (b, c))
+    back = History(turn=1, blocks=1, sent_back_by=(a, elsewhere))
+    assert by(back, None, Block("x")) == ("blocked", (a, elsewhere, b))
+    assert by(back, Allow(), Block("x")) == ("blocked", (elsewhere, b))
+    assert by(back, Allow(), Allow()) == ("failed_open", (elsewhere,))
+    assert by(back, Allow(), Block("x"), limits=Limits(max_blocks=1)) == ("capped", (elsewhere,))
+    here = History(turn=1, blocks=1, sent_back_by=(a,))
+    assert by(here, Allow(), Allow()) == ("passed", ())

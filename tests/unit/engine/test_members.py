@@ -7,14 +7,17 @@ import pytest
 from conftest import git
 from notyet import Ledger
 from notyet.core.event import StartEvent
+from notyet.core.gate import Source
+from notyet.core.limits import History
 from notyet.engine import members
 from notyet.engine.members import changed_members
+from notyet.engine.stop import Stop
 from notyet.engine.unchanged import remember_start
 from notyet.git.fingerprint import FileSet, fingerprint
 from notyet.git.run import Unknown
 from notyet.ledger.memory import MemoryLedger
 from notyet.run.drive import drive_sync
-from support import stop
+from support import gate, stop
 
 pytestmark = pytest.mark.rule("J6")
 GLOBS = ("packages/*",)
@@ -168,3 +171,20 @@ def test_a_start_outside_of_git_is_unknown(tmp_path):
     project = (str(tmp_path), GLOBS, [])
     event = stop(cwd=str(tmp_path), session_id="s1")
     assert changed_members(event, ledger, 5.0, project, {}) is None
+
+
+@pytest.mark.rule("A8")
+def test_only_gates_of_unchanged_members_may_be_left_behind():
+    def left(file, *declared, members=(("/p", GLOBS),)):
+        gates = tuple(gate(f"{n}", source=Source(name)) for n, name in enumerate(declared))
+        event = stop(session_id="s1")
+        one = Stop(event, gates, MemoryLedger(), members=members, warn=print)
+        history = History(turn=1, blocks=1, sent_back_by=(("t", file),))
+        return len(one.plan(history, {}).unchecked)
+
+    member = "/p/packages/a/notyet.toml"
+    assert left(member, "/p/notyet.toml") == 0
+    assert left(member, "/p/notyet.toml", members=()) == 1
+    assert left(member, member) == 1  # its file counts, and this gate is not in it
+    assert left("/p/other/notyet.toml", "/p/notyet.toml") == 1
+    assert left("/q/packages/a/notyet.toml", "/p/notyet.toml") == 1

@@ -148,3 +148,15 @@ def test_histories_move_as_open_turn_and_after_say_decisions_as_within_limit_say
         got = ledger.record(begun, proposed, 30)
         assert replace(got, warnings=(), stop=0) == final
         known[session] = after(wanted, final)
+
+
+@pytest.mark.rule("A8")
+def test_the_gates_that_sent_an_agent_back_are_known_in_this_turn_only(ledger):
+    by = tuple((f"gate {n}", f"/p/{odd}") for n, odd in enumerate(ODD_TEXTS))
+    for message in ("blocked", "failed_open"):
+        decide(ledger, stop(message, turn_id="a"), message, sent_back_by=by)
+        assert look(ledger, turn_id="a").sent_back_by == by
+    assert look(ledger, turn_id="b").sent_back_by == ()
+    decide(ledger, stop("late", turn_id="b"), sent_back_by=by[:1])
+    decide(ledger, stop("passed", turn_id="b"), "passed")
+    assert look(ledger, turn_id="b").sent_back_by == ()
