@@ -26,7 +26,7 @@ from notyet.core.record import Record, replace
 from notyet.core.text import visible
 from notyet.errors import Refused
 from notyet.hosts import HOSTS, host_named
-from notyet.light import LOCAL, getcwd, is_remote, join, real_folder
+from notyet.light import LOCAL, getcwd, is_remote, join, real_folder, realpath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -347,6 +347,10 @@ class Layers:
                 self.linked.append(file.path)
         if file.root and not is_remote(file.root):
             settings = with_checks(settings, lambda check: in_project(check, file.root))
+        elif is_projects(file) and any(
+            _has_dir(gate, parent(file.path)) for gate in settings.gates
+        ):
+            settings = with_checks(settings, lambda check: _within(check, parent(file.path)))
         self.layers.append((file, settings))
         self.read_hosts = (*self.read_hosts, *settings.read_hosts)
 
@@ -452,6 +456,22 @@ def with_checks(settings: FileSettings, change: Callable[[Command], Command]) ->
         assert isinstance(gate.check, Command)
         gates.append(replace(gate, check=change(gate.check)))
     return replace(settings, gates=tuple(gates))
+
+
+def _has_dir(gate: Gate, folder: str) -> bool:
+    return isinstance(gate.check, Command) and gate.check.dir.startswith(f"{folder}/")
+
+
+def _within(check: Command, folder: str) -> Command:
+    """Return a command that cannot start if its `dir` is a link that leaves the file's folder.
+
+    An agent could exchange the folder of a gate for a link to files that pass.
+    """
+    inside = f"{realpath(folder).rstrip('/')}/"
+    if not check.dir.startswith(f"{folder}/") or f"{realpath(check.dir)}/".startswith(inside):
+        return check
+    why = f"{visible(check.dir)} is a link that leaves {visible(folder)}"
+    return replace(check, options={**check.options, "refused": why})
 
 
 def _merged_starters(starters: Iterable[tuple[ConfigFile, Starter]]) -> tuple[Starter, ...]:

@@ -10,7 +10,7 @@ import time
 from shlex import quote
 
 from notyet.config.compiled import DAMAGED, Trusted, freeze, read_record, thaw, write_record
-from notyet.config.find import KIND_NOTYET, parent, state_folder, trusted_part
+from notyet.config.find import KIND_NOTYET, PYPROJECT, parent, state_folder, trusted_part
 from notyet.config.load import in_project, with_checks
 from notyet.config.records import place_of, work_tree
 from notyet.core.gate import Command
@@ -331,13 +331,19 @@ def _warn_changed(
         is_linked = file.place not in {"", file.path}
         gone = "is not in this work tree" if is_linked else "was removed since it was trusted"
         rest = rest.replace("that", "the trusted") if is_linked else rest
-        layers.warnings.append(f"{visible(file.path)} {gone}; {rest} run: {file.command} --revoke")
+        layers.warnings.append(f"{_named(file)} {gone}; {rest} run: {file.command} --revoke")
     elif text is not None and record.content != text:
         rest = "that version stays in force" if is_run else "it is not run"
         layers.warnings.append(
             f"{visible(file.path)} changed since it was trusted; {rest} until you run: "
             f"{file.command}"
         )
+
+
+def _named(file: ConfigFile) -> str:
+    """Return the name of what is trusted: of a `pyproject.toml`, only our table."""
+    is_table = file.path.endswith(f"/{PYPROJECT}")
+    return f"[tool.notyet] of {visible(file.path)}" if is_table else visible(file.path)
 
 
 def _placed(

@@ -78,6 +78,7 @@ HONEST = tuple(
 QUIET = {
     "GIT_OPTIONAL_LOCKS": "0",  # so that no git command of the agent fails because of a lock
     "GIT_NO_LAZY_FETCH": "1",  # a partial clone would start a fetch
+    "GIT_NO_REPLACE_OBJECTS": "1",  # `git replace` could hide what changed between two commits
     "GIT_ALLOW_PROTOCOL": "none",
 }
 _AT_ONCE = 8

@@ -203,3 +203,18 @@ def test_check_exits_with_0_where_no_file_changed_since_it_passed(check, tmp_pat
     project = new_project(tmp_path / "p", '[gates]\nok = "true"\n')
     git(project, "init", "--quiet")
     assert [check(project).code for _ in range(2)] == [0, 0]
+
+
+@pytest.mark.rule("A6", "E7")
+def test_a_gate_whose_folder_became_a_link_out_of_its_project_cannot_start(tmp_path):
+    project = tmp_path / "p"
+    for folder in (project / "sub", tmp_path / "good"):
+        folder.mkdir(parents=True)
+        (folder / "ok").touch()
+    new_project(project, '[gates.g]\nrun = "test -e ok"\ndir = "sub"\nwhen = "always"\n')
+    ask(payload("claude", project))
+    assert stops()[-1][0] == "passed"
+    (project / "sub").rename(project / "moved")
+    (project / "sub").symlink_to(tmp_path / "good")
+    reason = json.loads(ask(payload("claude", project, session_id="s2")).stdout)["reason"]
+    assert f"{project}/sub is a link that leaves {project}" in reason

@@ -98,6 +98,16 @@ def test_a_change_that_git_was_told_to_overlook_counts(project, flag):
 
 
 @pytest.mark.rule("J6")
+def test_a_change_that_git_was_told_to_replace_counts(project):
+    start(project)
+    git(project, "tag", "before")
+    (project / "packages/a/x.py").write_text("2\n")
+    git(project, "commit", "-qam", "changed")
+    git(project, "replace", "before", "HEAD")
+    assert stop(project) == ["a"]
+
+
+@pytest.mark.rule("J6")
 def test_without_a_known_start_all_members_count(project):
     assert stop(project) == ["a", "b"]
 
