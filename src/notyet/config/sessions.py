@@ -60,16 +60,21 @@ def mark_untold(environ: Mapping[str, str], host: str, session: str) -> None:
         _write(path + _UNTOLD, [""])
 
 
-def take_untold(environ: Mapping[str, str], host: str, session: str) -> bool:
-    """Return True if a subagent of a session did not pass since the last call. Raises OSError.
+def has_untold(environ: Mapping[str, str], host: str, session: str) -> bool:
+    """Return True if a subagent of a session did not pass, and its user may not know it.
 
     Without this mark every stop of a main agent without gates would have to open the ledger.
     """
     path = _path(environ, host, session)
-    if not path or not light.exists(path + _UNTOLD):
-        return False
-    light.unlink(path + _UNTOLD)
-    return True
+    return bool(path) and light.exists(path + _UNTOLD)
+
+
+def forget_untold(environ: Mapping[str, str], host: str, session: str) -> None:
+    """Remove the mark, once the user is told."""
+    try:
+        light.unlink(_path(environ, host, session) + _UNTOLD)
+    except OSError:  # another stop did, or the next one looks into the ledger in vain
+        return
 
 
 def with_note(

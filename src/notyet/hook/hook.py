@@ -343,13 +343,15 @@ class Hook:
         is_gated = setup.gates or setup.gates_others or setup.observers
         if not is_gated or event.scope != "agent" or self.sees_all or self.is_probe():
             return ""
-        from notyet.config.sessions import take_untold
+        from notyet.config.sessions import forget_untold, has_untold
 
+        session = (self.environ, self.host, parents_key(event))
+        if not has_untold(*session):
+            return ""
         try:
-            if not take_untold(self.environ, self.host, parents_key(event)):
-                return ""
             lines = self._open_ledger().take_untold(event, _RECORDING)
-        except (OSError, LedgerError) as error:
+            forget_untold(*session)  # not before: a ledger that is locked would lose it
+        except LedgerError as error:
             self.warnings.append(f"{error} (which subagents did not pass is unknown)")
             return ""
         return " | ".join(f"notyet: {line}" for line in lines)

@@ -8,7 +8,7 @@ import pytest
 from hook_runs import PASSING, ask, new_project, payload, stops
 from notyet import Allow, Block, Engine, Ledger
 from notyet.cli.main import main
-from notyet.config.sessions import mark_untold
+from notyet.config.sessions import has_untold, mark_untold
 from notyet.core.message import note
 from support import gate, stop
 
@@ -91,6 +91,7 @@ def test_a_ledger_that_cannot_be_read_is_a_warning(tmp_path, monkeypatch):
     reply = main_stop("claude", folder)
     assert "which subagents did not pass is unknown" in reply.stderr
     assert reply.code == 0
+    assert has_untold(os.environ, "claude", payload("claude", folder)["session_id"])
 
 
 def test_where_nothing_applies_no_ledger_is_opened(tmp_path, monkeypatch):
