@@ -108,10 +108,8 @@ def read_stop(stop: DescribedStop, environ: Mapping[str, str]) -> StopEvent:
         )
     event = host_named(host).read_event(stop.payload, environ)
     if not isinstance(event, StopEvent):
-        name = host_named(host).value(stop.payload, "event")
-        what = (
-            f"{visible(name)[:80]} is not a stop" if isinstance(name, str) else "this is not a stop"
-        )
+        name = host_named(host).event_in(stop.payload)
+        what = f"{visible(name)[:80] or 'this'} is not a stop"
         raise NotyetError(f"{stop.origin}: {what}; use the payload of Stop or SubagentStop")
     return stop.changed(event)
 

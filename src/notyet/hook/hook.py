@@ -140,7 +140,7 @@ class Hook:
             self.host = self.call.host
             return ""
         unknown, host = self.call.host, host_named(self.host)
-        if unknown not in LIKE_DEFAULT or host.value(payload, "event") not in (*host.stops,):
+        if unknown not in LIKE_DEFAULT or host.event_in(payload) not in host.stops:
             return unknown
         self.call.is_from(self.host)
         self.warnings.append(f"this looks like {unknown}; it is answered as {host.title}")
@@ -430,8 +430,10 @@ class Hook:
     def _allow_other_event(self, payload: Mapping[str, Any]) -> Reply:
         """Answer an event that is not about starting or stopping."""
         host = host_named(self.host)
-        name = host.value(payload, "event")
-        if not isinstance(name, str) or not name.strip():
+        name = host.event_in(payload)
+        if name in host.ignored:
+            return self.allow_reply()
+        if not name:
             return self.allow_and_record(
                 "unreadable", f"the event on stdin has no {host.fields['event'][0]}"
             )

@@ -74,7 +74,9 @@ def needs_nothing(call: HostCall) -> bool:
     host = host_named(call.host)
     if of_wrong_kind(payload, host):
         return False
-    name, cwd = host.value(payload, "event"), host.value(payload, "cwd") or ""
+    name, cwd = host.event_in(payload), host.value(payload, "cwd") or ""
+    if name in host.ignored:
+        return True
     is_known = name in host.stops or name in host.starts
     if not is_known or not light.isabs(cwd) or not light.isdir(cwd):
         return False

@@ -83,7 +83,12 @@ class Host(Record, kw_only=True):
     name: str
     title: str
     program: str = ""  # looked for on PATH; empty: there is none
-    tested: str = ""  # the newest version that was tested
+    proof: str = ""  # "proven" with the real program, or derived from its "source"
+    tested: str = ""  # the newest version that was tested, or whose source was read
+    tested_on: str = ""  # the day, as 2026-11-16
+    derived_from: str = ""  # the source, where it was never run
+    cannot: str = ""  # why its agents cannot be sent back, so `install` refuses
+    holds: Mapping[Scope, str] = {}  # whose stops it lets us block: "yes", "no", "once a turn", …
     oldest: tuple[int, ...] = ()  # the first version whose hooks can gate
     advised: tuple[int, ...] = ()  # the first version that loses no answer
 
@@ -92,12 +97,15 @@ class Host(Record, kw_only=True):
     stops: Mapping[str, Scope] = {}
     starts: Mapping[str, Scope] = {}
     failures: tuple[str, ...] = ()  # events of a turn that ended with an error
+    ignored: tuple[str, ...] = ()  # events that come too, and are allowed without a word
     # Our field: the host's names for it, the first that has a value counts.
     fields: Mapping[str, tuple[str, ...]] = {}
     flag_is_reliable: bool = True  # `stop_hook_active` is right, also after a tool call (B4)
     project_variable: str = ""  # names the project, where `cwd` is missing
     cap: int = 0  # the block in a row that the host overrides; 0: none (B8)
     cap_variable: str = ""  # sets another cap
+    cap_more: int = 0  # what is added to that value: some count only the blocks that they honour
+    caps_subagents: bool = True
 
     # What it understands: JSON, in which "{text}" and "{event}" are filled in.
     silence: str = ""  # the stdout that allows a stop without a word
@@ -134,6 +142,11 @@ class Host(Record, kw_only=True):
     def start_name(self, scope: Scope) -> str:
         """Return the host's name for the start of a main agent or a subagent."""
         return next((name for name, of in self.starts.items() if of == scope), "")
+
+    def event_in(self, payload: Mapping[str, Any]) -> str:
+        """Return the name of a payload's event; empty if it has none."""
+        name = self.value(payload, "event")
+        return name if isinstance(name, str) and name.strip() else ""
 
     def value(self, payload: Mapping[str, Any], field: str) -> Any:
         """Return what a payload has for a field of ours, of any type; None if it has nothing."""
@@ -199,6 +212,7 @@ class Host(Record, kw_only=True):
 class ClaudeLike(Host, kw_only=True):
     """A host that copied Claude Code's hooks."""
 
+    holds: Mapping[Scope, str] = {"agent": "yes", "subagent": "yes"}
     stops: Mapping[str, Scope] = {"Stop": "agent", "SubagentStop": "subagent"}
     starts: Mapping[str, Scope] = {"SessionStart": "agent", "SubagentStart": "subagent"}
     failures: tuple[str, ...] = ("StopFailure",)

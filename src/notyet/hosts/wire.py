@@ -36,7 +36,7 @@ def read_event(
 
     `more` are fields of a stop that the host's own module found out.
     """
-    name = _first(payload, host.fields["event"]) or ""
+    name = host.event_in(payload)
     if name in host.starts:
         return _start(host, payload, environ, host.starts[name])
     failed = name in host.failures
@@ -53,7 +53,7 @@ def read_event(
         error=_first(payload, host.fields["error"]) if failed else None,
         stop_hook_active=flag(payload, "stop_hook_active") if host.flag_is_reliable else None,
         background_tasks=background_tasks(payload) if host.fields["background_tasks"] else (),
-        host_cap=_cap(host, environ) if host.cap else 0,
+        host_cap=_cap(host, environ, scope) if host.cap else 0,
         raw=payload,
         **found,
         **more,
@@ -89,11 +89,13 @@ def _start(
     return StartEvent(scope=scope, source=_first(payload, host.fields["source"]), **found)
 
 
-def _cap(host: Host, environ: Mapping[str, str]) -> int:
+def _cap(host: Host, environ: Mapping[str, str], scope: Scope) -> int:
     """Return the number of the block that the host overrides; limits stay below it (B8)."""
+    if scope == "subagent" and not host.caps_subagents:
+        return 0
     try:
-        return max(0, int(environ.get(host.cap_variable, host.cap)))
-    except ValueError:
+        return max(0, int(environ[host.cap_variable]) + host.cap_more)
+    except (KeyError, ValueError):
         return host.cap
 
 

@@ -133,6 +133,12 @@ def test_a_flag_that_is_wrong_is_not_read_and_a_variable_sets_the_cap():
     host = ClaudeLike(name="claude", title="x", cap=5, cap_variable="CAP")
     event = host.read_event(payload, {"CAP": "7"})
     assert (event.stop_hook_active, event.host_cap) == (True, 7)
+    for value, cap in (("7", 8), ("x", 5), ("-9", 0)):  # goose's says how many blocks it honours
+        counted = ClaudeLike(name="claude", title="x", cap=5, cap_variable="CAP", cap_more=1)
+        assert counted.read_event(payload, {"CAP": value}).host_cap == cap
+    child = ClaudeLike(name="claude", title="x", cap=5, caps_subagents=False)
+    stopped = payload | {"hook_event_name": "SubagentStop"}
+    assert child.read_event(stopped, {}).host_cap == 0
     lax = ClaudeLike(name="claude", title="x", flag_is_reliable=False)
     event = lax.read_event(payload, {"CAP": "7"})
     assert (event.stop_hook_active, event.host_cap) == (None, 0)
