@@ -4,10 +4,13 @@ What is said on the wire is the matter of a module for each protocol:
 
     is_asked(path)           whether a POST to this path asks the model for an answer
     read(body, headers)      the Request in it
-    aside(request)           the events of an answer which no script is asked for; None otherwise
-    write(step, request)     the events of a step (not of Fail)
+    aside(request)           the answer to a request which no script is asked for; None otherwise
+    write(step, request)     the answer of a step (not of Fail)
     other(method, path)      the JSON answer to any other request
     prompts(texts)           what of these texts a stop hook said, as the hook said it
+
+An answer is a list of events, which are streamed, or one object of JSON. An event with a type is
+sent under its name; a text, such as the mark of a stream's end, is sent as it is.
 """
 
 from __future__ import annotations
@@ -19,17 +22,19 @@ from typing import Any, Protocol
 
 from clients.model.script import MAIN, Fail, Request, Say, Script, Step, Steps, wait
 
+Answer = list[Any] | dict[str, Any]
+
 
 class Wire(Protocol):
-    """One streaming protocol."""
+    """One protocol."""
 
     def is_asked(self, path: str) -> bool: ...
 
     def read(self, body: dict[str, Any], headers: dict[str, str]) -> Request: ...
 
-    def aside(self, request: Request) -> list[dict[str, Any]] | None: ...
+    def aside(self, request: Request) -> Answer | None: ...
 
-    def write(self, step: Step, request: Request) -> list[dict[str, Any]]: ...
+    def write(self, step: Step, request: Request) -> Answer: ...
 
     def other(self, method: str, path: str) -> dict[str, Any]: ...
 
@@ -83,8 +88,8 @@ class ModelServer:
         steps = [request.step for request in self.asked(actor)]
         return [step.text for step in steps if isinstance(step, Say)]
 
-    def answer(self, request: Request) -> tuple[int, list[dict[str, Any]]]:
-        """Return the status and the events of the answer to a request."""
+    def answer(self, request: Request) -> tuple[int, Answer]:
+        """Return the status and the content of the answer to a request."""
         aside = self.wire.aside(request)
         if aside is not None:
             self.asides.append(request)
@@ -129,14 +134,16 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = self.model.wire.read(json.loads(content), headers)
-            status, events = self.model.answer(request)
+            status, answer = self.model.answer(request)
         except Exception as error:
             self.model.errors.append(f"{type(error).__name__}: {error} at {content[:2000]!r}")
             raise
         if status != 200:
             self._json(status, {"type": "error", "error": {"type": "scripted", "message": "no"}})
+        elif isinstance(answer, dict):
+            self._json(200, answer)
         else:
-            self._stream(events)
+            self._stream(answer)
 
     def _body(self) -> bytes:
         if self.headers.get("transfer-encoding", "").lower() != "chunked":
@@ -163,8 +170,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._head(status, "application/json", len(content))
         self.wfile.write(content)
 
-    def _stream(self, events: list[dict[str, Any]]) -> None:
+    def _stream(self, events: list[Any]) -> None:
         self._head(200, "text/event-stream", None)
         for event in events:
-            self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+            is_text = isinstance(event, str)
+            name = "" if is_text or "type" not in event else f"event: {event['type']}\n"
+            self.wfile.write(f"{name}data: {event if is_text else json.dumps(event)}\n\n".encode())
             self.wfile.flush()
