@@ -1,5 +1,8 @@
 """Fetches a program with npm or pip, once for all test processes.
 
+It is one package with a digest, or all that a lock in requirements/clients names with theirs: a
+folder for npm, a file for pip (tools/pin_client.py writes both).
+
 A test that waits for another process, and then fetches, must end in time (`--timeout` in the
 Makefile).
 """
@@ -8,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -17,11 +21,20 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-_NEEDS = Path(__file__).parents[2] / "requirements" / "clients.txt"
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_REQUIREMENTS = Path(__file__).parents[2] / "requirements"
+_NEEDS = _REQUIREMENTS / "clients.txt"
+LOCKS = _REQUIREMENTS / "clients"
+_LOCK_FILES = ("package.json", "package-lock.json")
+_OLDEST_PYTHON = 12  # of Python 3: what the programs of Python need
 _PATIENCE = 240.0  # seconds for one program on a slow line
 _LONGEST_WAIT = 300.0  # seconds for another process, which has the same patience
+# How npm and pip say that a package has another digest than its lock.
+_OTHER_FILES = ("EINTEGRITY", "DO NOT MATCH THE HASHES")
 
 
 class Unavailable(Exception):
@@ -40,6 +53,7 @@ class Wanted:
     sha512: str  # of what is downloaded
     inside: str  # the program's path in it
     folder: Path  # where it is kept
+    lock: Path | None = None  # what pins all packages, instead of one package and its digest
 
 
 def fetched(wanted: Wanted, environ: dict[str, str]) -> Path:
@@ -87,7 +101,11 @@ def _fetch(wanted: Wanted, environ: dict[str, str]) -> None:
     unpacked.mkdir()
     download = _Download(wanted, scratch, environ)
     try:
-        if "==" in wanted.package:
+        if wanted.lock and wanted.lock.suffix == ".txt":
+            download.with_venv(unpacked)
+        elif wanted.lock:
+            download.with_npm_ci(unpacked, wanted.lock)
+        elif "==" in wanted.package:
             download.with_pip(unpacked)
         else:
             download.with_npm(unpacked)
@@ -96,6 +114,31 @@ def _fetch(wanted: Wanted, environ: dict[str, str]) -> None:
         unpacked.rename(wanted.folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def digest_of(lock: Path) -> str:
+    """Return a short name for what a lock names: another lock is another program."""
+    files = [lock] if lock.suffix == ".txt" else [lock / name for name in _LOCK_FILES]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+
+
+def found_pythons(environ: dict[str, str]) -> list[str]:
+    """Return the Pythons of this machine that are new enough, the oldest first."""
+    found = []
+    installed = Path(environ.get("HOME", "/nowhere")) / ".pyenv" / "versions"
+    for minor in range(_OLDEST_PYTHON, _OLDEST_PYTHON + 10):
+        name = f"python3.{minor}"
+        on_path = shutil.which(name, path=environ.get("PATH"))
+        others = sorted(str(path) for path in installed.glob(f"*/bin/{name}"))
+        candidates = [on_path, *others] if on_path else others
+        found += [path for path in candidates if _is_whole_python(path)][:1]
+    return found
+
+
+def _is_whole_python(path: str) -> bool:
+    """Return True if it runs, which a shim may not, and can make environments."""
+    done = subprocess.run([path, "-c", "import ensurepip, venv"], capture_output=True, check=False)
+    return done.returncode == 0
 
 
 class _Download:
@@ -108,33 +151,67 @@ class _Download:
         self.ends = time.monotonic() + _PATIENCE
 
     def with_npm(self, folder: Path) -> None:
+        package = self.wanted.package
+        npm = self._npm_for(package)
+        self._run([*npm("pack"), "--pack-destination", str(self.scratch), package])
+        with tarfile.open(self._checked("npm", "*.tgz")) as files:
+            files.extract(self.wanted.inside, folder, filter="data")
+
+    def with_npm_ci(self, folder: Path, lock: Path) -> None:
+        """Install exactly what a lock names; npm compares the digests, and no script is run."""
+        for name in _LOCK_FILES:
+            shutil.copy(lock / name, folder)
+        needs = json.loads((lock / "package.json").read_text())["dependencies"]
+        npm = self._npm_for("@".join(next(iter(needs.items()))))
+        self._run([*npm("ci"), "--ignore-scripts", "--no-audit", "--no-fund"], folder)
+
+    def _npm_for(self, package: str) -> Callable[[str], list[str]]:
+        """Return the beginning of npm's command lines, after a small question.
+
+        Where no registry answers, that is known soon.
+        """
         npm = shutil.which("npm", path=self.environ.get("PATH"))
         if npm is None:
             raise Unavailable("npm, which fetches it, is not installed")
         own = ("--loglevel", "error", "--cache", str(self.scratch / "npm"), "--fetch-retries", "1")
-        # A small question first: where nobody answers, it is known soon.
         quickly = ("--fetch-timeout", "15000", "--fetch-retry-mintimeout", "1000")
-        self._run([npm, "view", *own, *quickly, self.wanted.package, "version"])
-        self._run([npm, "pack", *own, "--pack-destination", str(self.scratch), self.wanted.package])
-        with tarfile.open(self._checked("npm", "*.tgz")) as files:
-            files.extract(self.wanted.inside, folder, filter="data")
+        self._run([npm, "view", *own, *quickly, package, "version"])
+        return lambda command: [npm, command, *own]
+
+    def with_venv(self, folder: Path) -> None:
+        """Make an environment of a newer Python than the tests', which is then moved."""
+        python = next(iter(found_pythons(self.environ)), None)
+        if python is None:
+            raise Unavailable(
+                f"it needs Python 3.{_OLDEST_PYTHON} or newer, which is not installed"
+            )
+        self._run([python, "-m", "venv", str(folder)])
+        own = str(folder / "bin" / "python")
+        pinned = ("--require-hashes", "--only-binary", ":all:", "-r", str(self.wanted.lock))
+        self._pip("install", *pinned, python=own)
+        for script in (folder / "bin").iterdir():
+            content = b"" if script.is_symlink() else script.read_bytes()
+            if str(folder).encode() in content:  # in its first line
+                moved = str(self.wanted.folder).encode()
+                script.write_bytes(content.replace(str(folder).encode(), moved))
 
     def with_pip(self, folder: Path) -> None:
         self._pip("download", "--no-deps", "--dest", str(self.scratch), self.wanted.package)
         wheel = self._checked("pip", "*.whl")
         self._pip("install", "--target", str(folder), "-r", str(_NEEDS), str(wheel))
 
-    def _pip(self, command: str, *args: str) -> None:
+    def _pip(self, command: str, *args: str, python: str = sys.executable) -> None:
         quiet = ("--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir")
         quickly = ("--timeout", "15", "--retries", "1")
-        self._run([sys.executable, "-m", "pip", command, *quiet, *quickly, *args])
+        self._run([python, "-m", "pip", command, *quiet, *quickly, *args])
 
-    def _run(self, line: list[str]) -> None:
+    def _run(self, line: list[str], folder: Path | None = None) -> None:
         left = max(1.0, self.ends - time.monotonic())
         into = self.wanted.folder.parent
         try:
             done = subprocess.run(
                 line,
+                cwd=folder,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -143,6 +220,8 @@ class _Download:
             )
         except subprocess.TimeoutExpired:
             raise Unavailable(f"it was not fetched into {into} within {_PATIENCE:.0f} s") from None
+        if any(mark in done.stderr for mark in _OTHER_FILES):
+            raise Wrong(f"a package is not what was pinned: {done.stderr.strip()}")
         if done.returncode:
             raise Unavailable(f"it cannot be fetched into {into}: {done.stderr.strip()}")
 

