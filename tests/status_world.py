@@ -80,7 +80,7 @@ class World:
             place = self.place(scope)
             document = read_settings(Path(place.path).read_text(), place)
             hashes = {
-                codex_trust.key(place.path, one.event, one.group, one.index): codex_trust.hash_of(
+                codex_trust.key(place.path, one.event, *one.position): codex_trust.hash_of(
                     one.event, one.handler, one.matcher
                 )
                 for one in settings_of("codex").registrations(place, document)

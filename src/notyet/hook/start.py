@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from notyet.hosts.host import Host, Reply
 
 _LOOK = 5.0  # seconds to look at files
-_SEPARATORS = ".[]{}\"'=,"  # of words in a TOML file
+_SEPARATORS = ".[]{}\"'=,:"  # of words in a settings file
 
 
 def answer_start(hook: Hook, event: StartEvent) -> Reply:
@@ -157,7 +157,7 @@ def _events_in(path: str, host: Host) -> list[str]:
         if "notyet" not in text:
             return []
         events = [*host.stops, *host.starts]
-        if path.endswith(".toml"):
+        if path.endswith(".toml") or host.layout != "groups":
             for separator in _SEPARATORS:
                 text = text.replace(separator, " ")
             words = set(text.split())

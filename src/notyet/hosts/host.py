@@ -119,11 +119,21 @@ class Host(Record, kw_only=True):
 
     # Its files and its programs.
     settings: Mapping[str, str] = {}  # scope: the file that `notyet install` writes to
+    layout: str = "groups"  # how it is laid out: see `install/layouts.py`
+    handler: Mapping[str, Any] = {  # one entry in it
+        "type": "command",
+        "command": "{command}",
+        "timeout": "{timeout}",
+    }
+    matchers: Mapping[str, str] = {}  # event: the matcher of our entry, where it needs one
+    beside: Mapping[str, Any] = {}  # what such a file needs beside the hooks
+    looks_above: bool = False  # it finds a project's file from the folders below
     home_variable: str = ""  # names the user's folder of the host
     managed: str = ""  # the folder of the settings of this machine's administrator
     timeout: float = 600.0  # seconds that it waits for a hook that does not say (E6, E9)
     waits_by_hook: bool = False  # for each hook as long as its own `timeout` says
     timeout_unit: float = 1.0  # seconds that a `timeout` in its settings counts in
+    longest_timeout: float = 0.0  # seconds; 0: as long as we like
     hook_files: HookFiles = HookFiles()
     runs: tuple[str, ...] = ()  # the hosts whose hooks it runs by itself (J8)
     is_command: bool = False  # it is also called as `notyet NAME EVENT`

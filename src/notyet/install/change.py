@@ -124,7 +124,7 @@ def _entries(settings: Settings, text: str, file: SettingsFile) -> list[Entry]:
     """Return our entries as they stand in a text; only those in the form that we write."""
     found: dict[str, Entry] = {}
     for one in settings.registrations(file, read_settings(text, file)):
-        timeout = one.handler.get("timeout")
+        timeout = one.given_timeout
         if one.is_hook and one.event in settings.events and type(timeout) is int:
             entry = Entry(event=one.event, command=one.command, timeout=timeout)
             found.setdefault(one.event, entry)

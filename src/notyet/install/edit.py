@@ -1,7 +1,7 @@
 """Edit the text of a settings file, JSON or TOML, and keep the bytes that need not change.
 
-In JSON only the value of one top-level key is written anew, in the style of the file; tomlkit
-keeps the comments and the layout of TOML.
+In JSON only the values of changed top-level keys are written anew, in the style of the file;
+tomlkit keeps the comments and the layout of TOML.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def read(text: str, form: str) -> Document:
     return read_toml(text) if form == "toml" else read_json(text)
 
 
-def edited(text: str, form: str, key: str, edit: Edit) -> str:
-    """Return the text after an edit, which changes what is below a top-level key and nothing else.
+def edited(text: str, form: str, edit: Edit) -> str:
+    """Return the text after an edit, in which only what it changes is written anew.
 
     Raises BadSyntax, and NotEditable if the new text would not mean what the edit meant.
     """
@@ -55,8 +55,12 @@ def edited(text: str, form: str, key: str, edit: Edit) -> str:
         body = "{}" + (body or "\n")
     try:
         is_toml = form == "toml"
-        new = _edited_toml(body, edit) if is_toml else _with_member(body, key, meant.get(key))
-        new = mark + new
+        if is_toml:
+            body = _edited_toml(body, edit)
+        for key in () if is_toml else (*meant, *(key for key in before if key not in meant)):
+            if before.get(key) != meant.get(key):
+                body = _with_member(body, key, meant.get(key))
+        new = mark + body
         now = read(new, form).value
     except (BadSyntax, TOMLKitError, KeyError, IndexError, TypeError, AttributeError, ValueError):
         raise NotEditable from None

@@ -1,9 +1,7 @@
 """The settings files in which a host keeps its hooks, and our entries in them.
 
-    {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "notyet hook ..."}]}]}}
-
-`Settings` works from the data of a `Host`. A host that also has managed files, trust in hooks or
-another layout has a subclass, in the module `settings` of its package.
+`Settings` works from the data of a `Host`. A host that also has managed files or trust in hooks
+has a subclass, in the module `settings` of its package.
 """
 
 from __future__ import annotations
@@ -20,12 +18,18 @@ from notyet.config.find import root_of
 from notyet.config.readers import BYTE_ORDER_MARK, read_file
 from notyet.errors import NotyetError
 from notyet.hosts import all_hosts, host_named
-from notyet.hosts.hook_commands import is_notyets
 from notyet.install.edit import NotEditable, edited, read
-from notyet.install.notyet_line import is_notyets_hook, notyet_line, or_gone, portable_line
+from notyet.install.layouts import Layout, drop, positions, value_at
+from notyet.install.notyet_line import (
+    is_notyets,
+    is_notyets_hook,
+    notyet_line,
+    or_gone,
+    portable_line,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
     from typing import Any, Literal, TypeAlias
 
     from notyet.config.document import Path
@@ -79,10 +83,17 @@ class Entry:
     command: str
     timeout: int
 
-    @property
-    def handler(self) -> dict[str, Any]:
-        """The entry as it stands in a settings file."""
-        return {"type": "command", "command": self.command, "timeout": self.timeout}
+    def handler(self, host: Host) -> dict[str, Any]:
+        """Return the entry as it stands in a settings file of this host."""
+        values = {
+            "{event}": self.event,
+            "{command}": self.command,
+            "{timeout}": self.timeout,
+        }
+        return {
+            key: values.get(value, value) if isinstance(value, str) else value
+            for key, value in host.handler.items()
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,15 +102,21 @@ class Registration:
 
     file: SettingsFile
     event: str
-    group: int
-    index: int
+    path: Path
     command: str  # the whole line, with its arguments
+    given_timeout: object = None  # as it stands there
     timeout: float | None = None  # seconds; None: not given, or not a number
     handler: dict[str, Any]  # as it stands there
     matcher: object = None
+    usual_matcher: object = None  # of an entry that `install` writes
     is_main: bool = False  # at the stop of a main agent, where hosts ignore the matcher
     line: int = 0
     column: int = 0
+
+    @property
+    def position(self) -> tuple[int, ...]:
+        """Its position in the list of its event, and in its group if it has one."""
+        return positions(self.path)
 
     @property
     def where(self) -> str:
@@ -120,7 +137,7 @@ class Registration:
     @property
     def is_restricted(self) -> bool:
         """Whether its matcher restricts it to some agents or some starts."""
-        return not self.is_main and self.matcher not in _EVERYTHING
+        return not self.is_main and self.matcher not in (*_EVERYTHING, self.usual_matcher)
 
 
 def installable() -> tuple[str, ...]:
@@ -147,6 +164,7 @@ class Settings:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.name, self.title = host.name, host.title
+        self.layout = Layout(host)
         self.events = (*host.stops, *host.starts)
         self.scopes: tuple[SettingsLevel, ...] = tuple(host.settings)  # type: ignore[arg-type]
 
@@ -156,9 +174,11 @@ class Settings:
         user = self.user_folder(environ)
         for scope in self.scopes:
             folder, name = os.path.split(self.host.settings[scope])
-            base = user if scope == "user" else os.path.join(os.path.realpath(cwd), folder)
+            here = os.path.realpath(cwd)
+            project = root_of(here) if self.host.looks_above else here
+            base = user if scope == "user" else os.path.join(project, folder)
             if base:
-                found.append(SettingsFile(scope=scope, path=os.path.join(base, name)))
+                found.append(_file(scope, os.path.join(base, name)))
         return distinct(found)
 
     def target(self, scope: SettingsLevel, cwd: str, environ: Mapping[str, str]) -> SettingsFile:
@@ -171,13 +191,13 @@ class Settings:
         if scope == "user":
             if not user:
                 raise CannotInstall(self._no_home(environ))
-            return SettingsFile(scope=scope, path=os.path.join(user, name))
+            return _file(scope, os.path.join(user, name))
         path = os.path.join(root_of(os.path.realpath(cwd)), folder, name)
         if scope == "project" and user and _is_in(path, user):
             raise CannotInstall(
                 "this folder's settings are your own; use --user, or go to a project"
             )
-        return SettingsFile(scope=scope, path=path)
+        return _file(scope, path)
 
     def user_folder(self, environ: Mapping[str, str]) -> str:
         """Return the host's folder of the user; empty if there is none."""
@@ -211,6 +231,7 @@ class Settings:
     def entries(self, start: str, seconds: int) -> tuple[Entry, ...]:
         """Return what to register; an empty `start`: the line that works on every machine."""
         made = []
+        seconds = min(seconds, int(self.host.longest_timeout or seconds))
         for event in self.events:
             own = seconds if event in self.host.stops else min(seconds, START_TIMEOUT)
             rest = f"hook --host {self.name} --timeout {own}"
@@ -227,63 +248,62 @@ class Settings:
         """
         self.check(text, file)
         document = read_settings(text, file)
-        check_tables(document, file, ("hooks",))
-        wanted = {entry.event: entry for entry in entries}
-        for event in wanted:
-            if not isinstance(document.value.get("hooks", {}).get(event, []), list):
-                raise _in_the_way(document, file, ("hooks", event), "a list")
+        wanted = {entry.event: entry.handler(self.host) for entry in entries}
+        obstacle = self.layout.obstacle(document.value, wanted)
+        if obstacle:
+            raise _in_the_way(document, file, *obstacle)
         kept, others = kept_and_others(self.registrations(file, document), wanted)
 
         def edit(settings: MutableMapping[str, Any]) -> None:
-            if "hooks" not in settings:
-                settings["hooks"] = {}
-            hooks = settings["hooks"]
+            for key, value in self.host.beside.items():
+                if key not in settings:
+                    settings[key] = value
             for event, one in kept.items():
-                handler = hooks[event][one.group]["hooks"][one.index]
+                handler = value_at(settings, one.path)
                 for key in _HARMFUL:
                     handler.pop(key, None)
-                handler.update(wanted[event].handler)
-            for event, entry in wanted.items():
-                if event in kept:
-                    continue
-                group = {"hooks": [entry.handler]}
-                if event in hooks:
-                    hooks[event].append(group)
-                else:
-                    hooks[event] = [group]
-            _drop(settings, others)
+                handler.update(wanted[event])
+            for event, handler in wanted.items():
+                if event not in kept:
+                    self.layout.add(settings, event, dict(handler))
+            drop(settings, [one.path for one in others])
 
         return edited_settings(text, file, edit)
 
     def text_without(self, text: str, file: SettingsFile) -> str:
         """Return a file's text without our entries. Raises CannotInstall."""
         ours = [one for one in self.registrations(file, read_settings(text, file)) if one.is_hook]
-        return edited_settings(text, file, lambda settings: _drop(settings, ours))
+        return edited_settings(text, file, lambda settings: drop(settings, [o.path for o in ours]))
 
     def registrations(self, file: SettingsFile, document: Document) -> list[Registration]:
         """Return our entries in a file, in their order."""
         found = []
-        for event, at, group, index, handler in handlers(document.value):
-            command, arguments = handler.get("command"), handler.get("args")
+        layout = self.layout
+        for place in layout.places(document.value):
+            handler = place.handler
+            command, arguments = handler.get(layout.command_key), handler.get("args")
             if not isinstance(command, str) or not isinstance(arguments, list | None):
                 continue
             if any(not isinstance(word, str) for word in arguments or ()):
                 continue
-            if not is_notyets(self.name, handler):
+            line = self._command(command, arguments)
+            if not is_notyets(line):
                 continue
-            line, column = document.locate(("hooks", event, at, "hooks", index))
+            timeout = handler.get(layout.timeout_key)
+            number, column = document.locate(place.path)
             found.append(
                 Registration(
                     file=file,
-                    event=event,
-                    group=at,
-                    index=index,
-                    command=self._command(command, arguments),
-                    timeout=self._seconds(handler.get("timeout")),
+                    event=place.event,
+                    path=place.path,
+                    command=line,
+                    given_timeout=timeout,
+                    timeout=self._seconds(timeout),
                     handler=handler,
-                    matcher=group.get("matcher"),
-                    is_main=self.host.stops.get(event) == "agent",
-                    line=line,
+                    matcher=place.group.get("matcher"),
+                    usual_matcher=self.host.matchers.get(place.event),
+                    is_main=self.host.stops.get(place.event) == "agent",
+                    line=number,
                     column=column,
                 )
             )
@@ -340,7 +360,8 @@ class Settings:
         lines = []
         folder, _ = os.path.split(self.host.settings[file.scope])
         root = file.path.removesuffix(os.path.join("/", folder, os.path.basename(file.path)))
-        if file.scope != "user" and root != os.path.realpath(cwd):
+        is_elsewhere = file.scope != "user" and root != os.path.realpath(cwd)
+        if is_elsewhere and not self.host.looks_above:
             lines.append(
                 f"start {self.host.program} in {root}: it does not look for settings above its "
                 "folder"
@@ -366,37 +387,10 @@ def kept_and_others(
     return kept, others
 
 
-def handlers(value: Any) -> Iterator[tuple[str, int, dict[str, Any], int, dict[str, Any]]]:
-    """Yield every entry of a file: event, group position, group, position in it, handler."""
-    hooks = value.get("hooks") if isinstance(value, dict) else None
-    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
-        for at, group in enumerate(groups if isinstance(groups, list) else ()):
-            inner = group.get("hooks") if isinstance(group, dict) else None
-            for index, handler in enumerate(inner if isinstance(inner, list) else ()):
-                if isinstance(handler, dict):
-                    yield event, at, group, index, handler
-
-
-def _drop(settings: MutableMapping[str, Any], entries: Sequence[Registration]) -> None:
-    """Remove entries, and the groups, events and block that are empty because of it."""
-    if not entries:
-        return
-    hooks = settings["hooks"]
-    for one in sorted(entries, key=lambda one: (one.group, one.index), reverse=True):
-        groups = hooks[one.event]
-        del groups[one.group]["hooks"][one.index]
-        if not groups[one.group]["hooks"]:
-            del groups[one.group]
-        if not groups:
-            del hooks[one.event]
-    if not hooks:
-        del settings["hooks"]
-
-
 def edited_settings(text: str, file: SettingsFile, edit: Edit) -> str:
     """Return a file's text after an edit of its hooks. Raises CannotInstall."""
     try:
-        return edited(text, file.form, "hooks", edit)
+        return edited(text, file.form, edit)
     except NotEditable:
         message = "it is written in a way that cannot be changed without risk"
         hint = (
@@ -453,6 +447,10 @@ def check_tables(document: Document, file: SettingsFile, path: Path) -> None:
         value = value[key]
         if not isinstance(value, dict):
             raise _in_the_way(document, file, path[:at], "a table")
+
+
+def _file(scope: SettingsLevel, path: str) -> SettingsFile:
+    return SettingsFile(scope=scope, path=path, form="toml" if path.endswith(".toml") else "json")
 
 
 def distinct(files: list[SettingsFile]) -> list[SettingsFile]:

@@ -153,13 +153,15 @@ def _changed(facts: HostFacts, entry: Registration) -> Iterator[Fault]:
     host, handler, line = facts.host, entry.handler, notyet_line(entry.command)
     answers_as = line.host if line is not None and line.verb == "hook" else ""
     is_known_event = entry.event in (*host.stops, *host.starts, *host.failures)
-    is_timeout = "timeout" not in handler or (entry.timeout is not None and entry.timeout > 0)
+    has_timeout = entry.given_timeout is not None
+    is_timeout = not has_timeout or (entry.timeout is not None and entry.timeout > 0)
     differences = {
         f"is under `{visible(entry.event)}`, which is not a stop event": not is_known_event,
-        f"has type {handler.get('type')!r}": handler.get("type") != "command",
+        f"has type {handler.get('type')!r}": "type" in host.handler
+        and handler.get("type") not in {"command", entry.event},
         "has an `if`": bool(handler.get("if")),
         "is `async`, so the host does not wait for it": bool(handler.get("async")),
-        f"has timeout {handler.get('timeout')!r}": not is_timeout,
+        f"has timeout {entry.given_timeout!r}": not is_timeout,
         f"has shell {handler.get('shell')!r}": handler.get("shell", "bash") != "bash",
         f"has matcher {entry.matcher!r}": not isinstance(entry.matcher, str | None),
         f"answers as {answers_as}": answers_as not in {"", host.name},

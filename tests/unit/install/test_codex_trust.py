@@ -162,7 +162,11 @@ def test_trust_moves_along_with_the_hooks_that_shift(groups, install, tmp_path):
     theirs = {
         name: said
         for name, said in state_of(place, after).items()
-        if not any(said["trusted_hash"] == hash_of(e, one.handler) for one in ours for e in EVENTS)
+        if not any(
+            said["trusted_hash"] == hash_of(e, one.handler(CODEX.host))
+            for one in ours
+            for e in EVENTS
+        )
     }
     assert {name: left.get(name) for name in theirs} == theirs
     rest = {name: said for name, said in left.items() if name not in theirs}

@@ -92,7 +92,7 @@ def test_removing_our_entries_from_toml_gives_back_every_byte_beside_other_hooks
 def test_an_edit_that_would_not_mean_what_it_should_is_refused():
     text = '{"hooks": {"Stop": []}, "hooks": {"Stop": []}}'  # dropping one uncovers the other
     with pytest.raises(NotEditable):
-        edited(text, "json", "hooks", lambda settings: settings.pop("hooks"))
+        edited(text, "json", lambda settings: settings.pop("hooks"))
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_where_there_can_be_no_launcher_the_usual_start_is_kept_and_that_is_said
 def test_every_event_has_its_command_and_the_hosts_timeout_is_ours():
     made = settings_of("codex").entries("/x/notyet", 600)
     assert [entry.event for entry in made] == list(settings_of("claude").events)
-    assert made[0].handler == {
+    assert made[0].handler(settings_of("codex").host) == {
         "type": "command",
         "command": "/x/notyet hook --host codex --timeout 600",
         "timeout": 600,

@@ -36,7 +36,7 @@ NEVER = gate(match=Match(events=("subagent",), agents=("a",), never=("*",)))
 
 def host(name="claude", title="Claude Code", gates=(), faults=(), limits=(), **fields):
     """A host that calls us, with what is known of it."""
-    known = {"group": 0, "index": 0, "command": "notyet hook", "handler": {}}
+    known = {"path": ("hooks", "Stop", 0, "hooks", 0), "command": "notyet hook", "handler": {}}
     entries = tuple(Registration(file=PLACE, event=event, **known) for event in EVENTS)
     setup = Setup(gates=tuple(gates), limits=dict(limits))
     known = {"entries": entries, "setup": setup, "reached": dict.fromkeys(EVENTS, "")} | fields

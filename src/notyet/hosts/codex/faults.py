@@ -115,7 +115,7 @@ def _why_skipped(facts: HostFacts, entry: Registration) -> str:
         return "project-untrusted"
     path = entry.file.path
     paths = dict.fromkeys((in_main_worktree(path), path))  # Codex reads hooks in the main one
-    keys = [trust.key(one, entry.event, entry.group, entry.index) for one in paths]
+    keys = [trust.key(one, entry.event, *entry.position) for one in paths]
     approved = None
     for content in facts.files:
         for state in (content.get("hooks", "state", key) for key in keys):

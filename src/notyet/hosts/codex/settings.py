@@ -12,11 +12,11 @@ from notyet.git.worktrees import in_main_worktree
 from notyet.hosts.codex import HOST, trust
 from notyet.install import settings
 from notyet.install.change import change_of
+from notyet.install.layouts import positions
 from notyet.install.settings import (
     CannotInstall,
     SettingsFile,
     distinct,
-    handlers,
     kept_and_others,
     read_settings,
     settings_text,
@@ -90,9 +90,19 @@ class Settings(settings.Settings):
         for finding in document.findings:
             message = f"{finding.message.partition(';')[0]}, so Codex reads nothing of this file"
             raise file.refusal(message, (finding.line, finding.column), finding.hint)
-        for path, hint in _refused(document.value):
+        for path, hint in self._refused(document.value):
             message = f"Codex does not know {name_of(path)}, so it reads nothing of this file"
             raise file.refusal(message, document.locate(path), hint)
+
+    def _refused(self, value: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+        """Yield what makes Codex ignore a whole `hooks.json`, and how to correct it."""
+        yield from (((name,), "remove it") for name in value if name not in _KEYS)
+        for place in self.layout.places(value):
+            if place.handler.get("type") not in _TYPES:
+                yield (*place.path, "type"), f"use one of {', '.join(_TYPES)}"
+            timeout = place.handler.get("timeout")
+            if timeout is not None and (type(timeout) is not int or timeout < 0):
+                yield (*place.path, "timeout"), "write whole seconds"
 
     def _command(self, command: str, arguments: list[str] | None) -> str:
         del arguments  # Codex does not know the key
@@ -145,7 +155,7 @@ class Settings(settings.Settings):
 
     def _hashes(self, file: SettingsFile, entries: Iterable[Registration]) -> dict[str, str]:
         found = {
-            trust.key(file.path, one.event, one.group, one.index): trust.hash_of(
+            trust.key(file.path, one.event, *one.position): trust.hash_of(
                 one.event, one.handler, one.matcher
             )
             for one in entries
@@ -161,17 +171,26 @@ class Settings(settings.Settings):
         ours = [one for one in self.registrations(file, old) if one.is_hook]
         stay = any(one.is_hook for one in self.registrations(file, new))
         gone = kept_and_others(ours, self.events)[1] if stay else ours
-        positions = {(one.event, one.group, one.index) for one in gone}
+        removed = {(one.event, *one.position) for one in gone}
         moved = []
-        for event in {event for event, *_ in handlers(old.value)}:
-            was = _positions(old, event)
-            was = {at: one for at, one in was.items() if (event, *at) not in positions}
-            for left, right in zip(was, _positions(new, event), strict=False):  # new ones are last
+        for event in {place.event for place in self.layout.places(old.value)}:
+            was = self._positions(old, event)
+            was = {at: one for at, one in was.items() if (event, *at) not in removed}
+            now = self._positions(new, event)  # new ones are last
+            for left, right in zip(was, now, strict=False):
                 if left != right:
                     old_key = trust.key(file.path, event, *left)
                     new_key = trust.key(file.path, event, *right)
                     moved.append((old_key, new_key, was[left]))
         return self._hashes(file, gone), moved
+
+    def _positions(self, document: Document, event: str) -> dict[tuple[int, ...], str]:
+        """Return the hash of each entry of an event by its position; empty for no command."""
+        return {
+            positions(place.path): _hash(event, place.group, place.handler)
+            for place in self.layout.places(document.value)
+            if place.event == event
+        }
 
     def _config(self, environ: Mapping[str, str]) -> SettingsFile | None:
         """Return the file that holds Codex's trust."""
@@ -207,15 +226,6 @@ def _has_hooks(file: SettingsFile) -> bool:
     return isinstance(hooks, dict) and any(isinstance(groups, list) for groups in hooks.values())
 
 
-def _positions(document: Document, event: str) -> dict[tuple[int, int], str]:
-    """Return the hash of each entry of an event by its position; empty for no command."""
-    return {
-        (at, index): _hash(event, group, handler)
-        for name, at, group, index, handler in handlers(document.value)
-        if name == event
-    }
-
-
 def _hash(event: str, group: Mapping[str, Any], handler: Mapping[str, Any]) -> str:
     return trust.hash_of(event, handler, group.get("matcher")) if "command" in handler else ""
 
@@ -225,15 +235,3 @@ def _read_instead(file: SettingsFile) -> str:
     folder, name = os.path.split(file.path)
     main = in_main_worktree(folder) if file.scope == "project" else folder
     return os.path.join(main, name) if main != folder else ""
-
-
-def _refused(value: dict[str, Any]) -> Iterator[tuple[Path, str]]:
-    """Yield what makes Codex ignore a whole `hooks.json`, and how to correct it."""
-    yield from (((name,), "remove it") for name in value if name not in _KEYS)
-    for event, group, _, index, handler in handlers(value):
-        path = ("hooks", event, group, "hooks", index)
-        if handler.get("type") not in _TYPES:
-            yield (*path, "type"), f"use one of {', '.join(_TYPES)}"
-        timeout = handler.get("timeout")
-        if timeout is not None and (type(timeout) is not int or timeout < 0):
-            yield (*path, "timeout"), "write whole seconds"
