@@ -51,6 +51,7 @@ docs: $(VENV)/ready
 	@$(BIN)/python tools/config_reference.py --write
 	@$(BIN)/python tools/wire_reference.py --write
 	@$(BIN)/python tools/cli_reference.py --write
+	@$(BIN)/python tools/host_table.py --write
 	@$(BIN)/python -m bench --render
 
 record: $(VENV)/ready

@@ -30,6 +30,7 @@ LINT: Checks = {
     "API reference": ["python", "tools/api_reference.py"],
     "config reference": ["python", "tools/config_reference.py"],
     "wire reference": ["python", "tools/wire_reference.py"],
+    "tables of hosts": ["python", "tools/host_table.py"],
     "style": ["ruff", "check", "--quiet", "."],
     "format": ["ruff", "format", "--quiet", "--check", "."],
 }

@@ -51,6 +51,8 @@ RUNS = {
     ("status", 0): GATES + "notyet install claude --yes > /dev/null; notyet status",
     ("status", 1): "notyet status",
     ("status", 2): "notyet status --why --payload missing.json",
+    ("hosts", 0): "notyet hosts",
+    ("hosts", 2): "notyet hosts claude",
     ("with", 0): AGENT + WITH,
     ("with", 1): GATES + AGENT + f"NOTYET_LEDGER=/dev/null {WITH}",
     ("with", 2): "notyet with nobody Go.",

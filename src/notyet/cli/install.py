@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from notyet.cli.hosts import host_argument
 from notyet.cli.person import agreed, record_act, refuse, why_refused
 from notyet.cli.terminal import Style
 from notyet.cli.times import duration
@@ -56,7 +57,9 @@ _COLOURS = {"+": "green", "-": "red"}
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     names = installable()
-    parser.add_argument("host", choices=names, metavar="HOST", help=" or ".join(names))
+    parser.add_argument(
+        "host", type=host_argument, choices=names, metavar="HOST", help=" or ".join(names)
+    )
     add_options(parser, " (default)")
     parser.add_argument(
         "--timeout",

@@ -44,6 +44,7 @@ COMMANDS = {
     "uninstall": "notyet.cli.uninstall",
     "check": "notyet.cli.check",
     "status": "notyet.cli.status",
+    "hosts": "notyet.cli.hosts",
     "trust": "notyet.cli.trust",
     "off": "notyet.cli.off",
     "on": "notyet.cli.on",
@@ -60,7 +61,7 @@ COMMANDS = {
 }
 # Every command is in one group, in the order in which people meet them.
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Set up": ("init", "install", "uninstall", "trust", "off", "on"),
+    "Set up": ("init", "install", "uninstall", "hosts", "trust", "off", "on"),
     "Every day": ("check", "status"),
     "Look back": ("log", "replay"),
     "Agents": ("with", "tasks"),

@@ -8,6 +8,7 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from notyet.cli.hosts import host_argument
 from notyet.cli.person import refuse
 from notyet.cli.signals import ended_in_order
 from notyet.cli.stop_options import add_event_options, described_stop, read_stop
@@ -58,7 +59,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     hosts = installable()
     parser.add_argument(
-        "host", nargs="?", metavar="HOST", choices=hosts, help=f"only {' or '.join(hosts)}"
+        "host",
+        nargs="?",
+        type=host_argument,
+        metavar="HOST",
+        choices=hosts,
+        help=f"only {' or '.join(hosts)}",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")
     what = parser.add_mutually_exclusive_group()

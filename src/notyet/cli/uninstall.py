@@ -8,6 +8,7 @@ import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from notyet.cli.hosts import host_argument
 from notyet.cli.install import add_options, guarded
 from notyet.cli.person import agreed, refuse
 from notyet.config.find import state_folder, user_folder
@@ -57,7 +58,14 @@ _LEDGER = ("", "-wal", "-shm", ".lock")  # the endings of its files
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     names = installable()
-    parser.add_argument("host", nargs="?", choices=names, metavar="HOST", help=" or ".join(names))
+    parser.add_argument(
+        "host",
+        nargs="?",
+        type=host_argument,
+        choices=names,
+        metavar="HOST",
+        help=" or ".join(names),
+    )
     add_options(parser, " (without an option: all of these)")
     parser.add_argument(
         "--purge",

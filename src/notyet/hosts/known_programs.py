@@ -53,14 +53,38 @@ OTHERS = (
             install="npm install -g @github/copilot",
         ),
     ),
-    Host(name="amp", title="Amp", program="amp"),
+    Host(
+        name="amp",
+        title="Amp",
+        program="amp",
+        cannot="it has no hooks that are commands, only plugins",
+    ),
     Host(
         name="antigravity",
         title="Antigravity",
         signs=("conversationId workspacePaths",),
+        cannot="nothing about its Stop hook could be verified",
     ),
-    Host(name="auggie", title="Auggie", signs=("agent_stop_cause",)),
-    Host(name="crush", title="Crush", program="crush", inside=("CRUSH",)),
+    Host(
+        name="auggie",
+        title="Auggie",
+        program="auggie",
+        signs=("agent_stop_cause",),
+        cannot="it runs its Stop hook and does not use the answer (0.36)",
+    ),
+    Host(
+        name="cline",
+        title="Cline",
+        program="cline",
+        cannot="its hook runs after the task has ended (3.0.65)",
+    ),
+    Host(
+        name="crush",
+        title="Crush",
+        program="crush",
+        inside=("CRUSH",),
+        cannot="its hooks are for tools only",
+    ),
     Host(
         name="cursor",
         title="Cursor",
@@ -75,8 +99,19 @@ OTHERS = (
         signs=("tool_execution_count", "task_name"),
     ),
     Host(name="goose", title="goose", program="goose", signs=("event !hook_event_name",)),
-    ClaudeLike(name="junie", title="Junie", signs=("project_path",)),
-    Host(name="letta", title="Letta Code", signs=("event_type working_directory",)),
+    ClaudeLike(
+        name="junie",
+        title="Junie",
+        signs=("project_path",),
+        cannot="its Stop hook names no session, so send-backs could not be counted",
+    ),
+    Host(
+        name="letta",
+        title="Letta Code",
+        program="letta",
+        signs=("event_type working_directory",),
+        cannot="its Stop hook names no session, and headless runs do not call it (0.25.9)",
+    ),
     Host(name="neovate", title="Neovate", program="neovate"),
     ClaudeLike(
         name="vscode",
@@ -86,11 +121,21 @@ OTHERS = (
             f"{_AT_STOPS} timestamp stop_hook_active !prompt_id !crons !stop_reason",
         ),
     ),
-    Host(name="windsurf", title="Windsurf", signs=("agent_action_name",)),
+    Host(
+        name="windsurf",
+        title="Windsurf",
+        signs=("agent_action_name",),
+        cannot="its hook after a response only observes",
+    ),
     Host(name="xum", title="Xum", program="xum"),
     # Claude Code's payloads have these keys, so these two are told by what they lack.
     Host(name="kimi", title="Kimi Code", signs=("stop_hook_active !transcript_path",)),
-    Host(name="kiro", title="Kiro", signs=("hook_event_name !session_id !conversation_id",)),
+    Host(
+        name="kiro",
+        title="Kiro",
+        signs=("hook_event_name !session_id !conversation_id",),
+        cannot="its Stop hook only observes (CLI v3)",
+    ),
 )
 
 

@@ -34,7 +34,9 @@ HOST = Codex(
     name="codex",
     title="Codex",
     program="codex",
+    proof="proven",
     tested="0.154.0",
+    tested_on="2026-11-16",
     oldest=(0, 124, 0),  # hooks are on without a setting
     advised=(0, 140, 0),  # `codex exec` runs them as the terminal does
     # Start events have Claude Code's keys, but always a model.
