@@ -175,9 +175,9 @@ class _Screen:
             "settings": [row.shown_settings for row, _ in held],
         }
         if width() < _WIDE:
-            names, settings = columns["host"], columns.pop("settings")
+            rest = {name: columns.pop(name) for name in ("tested", "settings")}
             self._table(columns)
-            self._table({"host": names, "settings": settings})
+            self._table({"host": columns["host"], **rest})
         else:
             self._table(columns)
         cannot = [row for row, _ in rows if row.cannot]
