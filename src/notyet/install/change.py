@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _MOST_BACKUPS = 10  # of one file
 # Endings of backups: there was no file; a file without entries of ours, which uninstalling needs.
 _NONE, _FIRST = ".none", ".first"
-_NO_FOLDER = f".new{_NONE}"  # there was not even a folder
+_NO_FOLDER = f".new{_NONE}"  # there was not even a folder; holds the topmost one that we made
 
 
 class Stale(NotyetError):  # noqa: N818  # named after what happened
@@ -142,14 +142,33 @@ def _put(change: Change, state: str) -> str:
     backup = keep_backup(state, change.path, _content(real), is_first=change.is_first)
     if change.after is None:
         os.unlink(real)
-        if any(name.endswith(_NO_FOLDER) for name in _backup_names(os.path.dirname(backup))):
-            with suppress(OSError):  # others have files there
-                os.rmdir(os.path.dirname(real))
+        _remove_folders(os.path.dirname(real), os.path.dirname(backup))
         return backup
     with _about(real):
         os.makedirs(os.path.dirname(real), exist_ok=True)
     replace_file(real, change.after)
     return backup
+
+
+def _remove_folders(folder: str, backup_folder: str) -> None:
+    """Remove the folders that we made for a file, and which are empty."""
+    made = [name for name in _backup_names(backup_folder) if name.endswith(_NO_FOLDER)]
+    if not made:
+        return
+    with open(os.path.join(backup_folder, made[0]), "rb") as file:
+        top = os.fsdecode(file.read()) or folder
+    with suppress(OSError):  # others have files there
+        os.rmdir(folder)
+        while folder.startswith(f"{top}/"):
+            folder = os.path.dirname(folder)
+            os.rmdir(folder)
+
+
+def _topmost_missing(folder: str) -> str:
+    """Return the topmost folder that must be made for this one."""
+    while not os.path.isdir(os.path.dirname(folder)):
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def _lines(content: bytes | None) -> list[str]:
@@ -188,12 +207,14 @@ def keep_backup(state: str, path: str, content: bytes | None, *, is_first: bool 
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now // 10**9)) + f".{now % 10**9:09}"
     ending = _FIRST if is_first else ""
     if content is None:
-        ending = _NONE if os.path.isdir(os.path.dirname(os.path.realpath(path))) else _NO_FOLDER
+        parent = os.path.dirname(os.path.realpath(path))
+        ending = _NONE if os.path.isdir(parent) else _NO_FOLDER
+        content = b"" if ending == _NONE else os.fsencode(_topmost_missing(parent))
     backup = os.path.join(folder, stamp + ending)
     try:
         make_private(backup)
         with open(backup, "wb") as file:
-            file.write(content or b"")
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:

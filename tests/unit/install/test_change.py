@@ -75,6 +75,21 @@ def test_a_file_that_was_ours_alone_goes_with_its_folder(tmp_path, state):
     assert left_in(path.parent) == ["other"]
 
 
+def test_all_folders_that_we_made_go_and_no_others(tmp_path, state):
+    path = tmp_path / ".agents" / "plugins" / "notyet" / "hooks.json"
+    change(path, None, b"x").write(state)
+    change(path, b"x", None).write(state)
+    assert not (tmp_path / ".agents").exists()
+    change(path, None, b"x").write(state)
+    (tmp_path / ".agents" / "plugins" / "other").mkdir()
+    change(path, b"x", None).write(state)
+    assert left_in(tmp_path / ".agents" / "plugins") == ["other"]
+    (tmp_path / ".agents" / "plugins" / "other").rmdir()
+    change(path, None, b"x").write(state)  # into folders of which one is another's
+    change(path, b"x", None).write(state)
+    assert left_in(tmp_path / ".agents") == ["plugins"]
+
+
 def test_a_folder_that_we_did_not_make_stays(tmp_path, state):
     path = tmp_path / ".claude" / "settings.json"
     path.parent.mkdir()
