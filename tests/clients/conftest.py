@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 
 import pytest
 
 from clients.fetching import Wrong
-from clients.programs import CLAUDE, CLAUDE_OLD, CODEX, check_given, path_of
+from clients.programs import CLAUDE, CLAUDE_OLD, CODEX, Program, check_given, node_of, path_of
 
 # They assert, and are imported later.
 pytest.register_assert_rewrite("clients.world", "clients.killed_hook")
@@ -16,18 +17,104 @@ CLIENTS = {
     "claude-2.1.197": (CLAUDE_OLD, "clients.claude_code.driver", "ClaudeCode"),
     "codex-0.166.0": (CODEX, "clients.codex.driver", "Codex"),
 }
+# The hosts that the contract is for (test_every_host.py): a line each.
+HOSTS: dict[str, tuple[Program, str, str]] = {}
 # Where versions cannot differ, only the newest one is tried.
 NEWEST = [name for name in CLIENTS if name != "claude-2.1.197"]
 newest = pytest.mark.parametrize("client", NEWEST, indirect=True)
 newest_claude = pytest.mark.parametrize("claude", ["claude-2.1.325"], indirect=True)
+_OF_CLIENTS = ("client", "claude", "codex", "host")  # fixtures, whose parameter names a host
 
 
-def pytest_configure():
-    """Say it once, and not in every test, that a variable names the wrong program."""
+def only(*names):
+    """Run a test, which has the fixture `host`, with these hosts only."""
+    return pytest.mark.parametrize("host", names, indirect=True)
+
+
+def known_hosts():
+    """Return the names of all hosts that have tests here."""
+    return list(dict.fromkeys(name.partition("-")[0] for name in [*CLIENTS, *HOSTS]))
+
+
+def chosen_hosts():
+    """Return the hosts that HOSTS names; all where it names none. Raises UsageError."""
+    names = [name.strip() for name in os.environ.get("HOSTS", "").split(",") if name.strip()]
+    unknown = [name for name in names if name not in known_hosts()]
+    if unknown:
+        known = ", ".join(known_hosts())
+        raise pytest.UsageError(f"HOSTS: no tests for {', '.join(unknown)}; there are: {known}")
+    return names or known_hosts()
+
+
+def host_of(item):
+    """Return which host a test is about; empty if it is about none."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    found = [parameters[name] for name in _OF_CLIENTS if name in parameters]
+    return str(found[0]).partition("-")[0] if found else ""
+
+
+def pytest_configure(config):
+    """Say it once, and not in every test, that a variable names something wrong."""
+    config.addinivalue_line("markers", "full: only with FULL=1")
+    chosen_hosts()
     try:
         check_given()
     except Wrong as why:
         raise pytest.UsageError(str(why)) from None
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what HOSTS and FULL do not choose; note of which host each report is."""
+    chosen, is_full = chosen_hosts(), os.environ.get("FULL") == "1"
+    own = os.path.dirname(__file__)
+    kept, others = [], []
+    for item in items:
+        is_ours = str(item.path).startswith(own)
+        host = host_of(item) if is_ours else ""
+        item.user_properties += [("host", host)] if host else []
+        is_wanted = host in chosen if host else not os.environ.get("HOSTS")
+        is_left_out = is_ours and (not is_wanted or (_is_full(item) and not is_full))
+        (others if is_left_out else kept).append(item)
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = kept
+
+
+def _is_full(item):
+    return item.get_closest_marker("full") is not None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session):
+    """End the whole report with the hosts that were proven."""
+    done = yield
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and not hasattr(session.config, "workerinput"):  # not in the workers of xdist
+        say_proven(reporter)
+    return done
+
+
+def say_proven(terminalreporter):
+    """Say which hosts were proven: a test of theirs ran, and none failed."""
+    seen = {name: {"passed": 0, "failed": [], "skipped": []} for name in chosen_hosts()}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            host = dict(getattr(report, "user_properties", ())).get("host")
+            if host not in seen:
+                continue
+            if report.failed:
+                seen[host]["failed"].append(report.nodeid.rpartition("::")[2])
+            elif report.skipped:
+                seen[host]["skipped"].append(str(report.longrepr[2]).removeprefix("Skipped: "))
+            elif report.when == "call":
+                seen[host]["passed"] += 1
+    proven = [name for name, its in seen.items() if its["passed"] and not its["failed"]]
+    terminalreporter.write_line(f"proven {len(proven)} of {len(seen)} hosts: {', '.join(proven)}")
+    for name, its in seen.items():
+        if name in proven:
+            continue
+        why = f"{its['failed'][0]} failed" if its["failed"] else next(iter(its["skipped"]), "")
+        terminalreporter.write_line(f"  not proven: {name}: {why or 'no test of it ran'}")
 
 
 def program_or_skip(program):
@@ -40,12 +127,12 @@ def program_or_skip(program):
 
 def world_of(name, folder, mixed_in=None):
     """Return a scratch world of one of the programs."""
-    program, module, kind = CLIENTS[name]
+    program, module, kind = (CLIENTS | HOSTS)[name]
     path = program_or_skip(program)
     world = getattr(import_module(module), kind)
     if mixed_in:
         world = type(mixed_in.__name__ + kind, (mixed_in, world), {})
-    return world(path, program.version, folder)
+    return world(path, program.version, folder, node_of(program))
 
 
 @pytest.fixture(params=CLIENTS)
@@ -65,5 +152,12 @@ def claude(request, tmp_path):
 @pytest.fixture(params=[name for name in CLIENTS if name.startswith("codex")])
 def codex(request, tmp_path):
     """Codex."""
+    with world_of(request.param, tmp_path).scenario() as world:
+        yield world
+
+
+@pytest.fixture(params=HOSTS)
+def host(request, tmp_path):
+    """Each of the hosts that the contract is for."""
     with world_of(request.param, tmp_path).scenario() as world:
         yield world

@@ -44,10 +44,10 @@ class Running:
         """Do as a user who presses Ctrl-C: the whole foreground gets the signal."""
         os.killpg(self.process.pid, signal.SIGINT)
 
-    def wait(self, timeout: float = 60.0) -> Ran:
-        """Wait for its end."""
+    def wait(self, timeout: float | None = None) -> Ran:
+        """Wait for its end, for as long as a run of this program takes at most."""
         if self._ran is None:
-            self.process.wait(timeout)
+            self.process.wait(timeout or self.world.LONGEST_RUN)
             out, err = (
                 (self.world.logs / f"{self.process.pid}.{name}").read_text(errors="replace")
                 for name in ("out", "err")

@@ -35,9 +35,17 @@ class World:
     folder: Path
     node: Path | None = None  # the folder of the Node that runs the program, where one does
     ungated: set[str] = field(default_factory=set)  # actors whose stops no gate was asked about
+    is_one_session: bool = False  # each run continues the session of the one before
 
     HOST: ClassVar[str] = ""
-    WIRE: ClassVar[Any] = None  # the module of its protocol
+    WIRE: ClassVar[Any] = None  # the module of its protocol, or a `Chat`
+    INSTALLS: ClassVar[tuple[str, ...]] = ()  # options of `notyet install` and `uninstall`
+    HAS_SUBAGENTS: ClassVar[bool] = False  # which can be sent back
+    MOST_BLOCKS: ClassVar[int] = 0  # how often it lets us send an agent back in a row; 0: any
+    NAMES_THREADS: ClassVar[bool] = False  # its requests say whose they are: see `thread`
+    TELLS_ANSWERS: ClassVar[bool] = True  # its hooks, or its files, have the agent's last message
+    RESUME: ClassVar[tuple[str, ...]] = ()  # arguments that continue the last session
+    LONGEST_RUN: ClassVar[float] = 60.0  # seconds
     SHOWS_NOTES: ClassVar[bool] = False  # whether a run without a terminal shows our notes
     ITS_FILES: ClassVar[tuple[str, ...]] = ()  # patterns of what the program leaves in TMPDIR
 
@@ -72,6 +80,10 @@ class World:
     def answer(self, out: str) -> str:
         """Return the final answer that a run delivered; empty when it delivered none."""
         raise NotImplementedError
+
+    def shows_error(self, ran: Ran) -> bool:
+        """Return True if a run ended as it does when the model answers with an error."""
+        return ran.code != 0
 
     def define_agent(self, name: str) -> None:
         """Let the project have a type of subagents."""
@@ -140,12 +152,24 @@ class World:
 
     def install(self, *options: str) -> None:
         """Let notyet install itself, and trust the gates that are there."""
-        done = self.notyet("install", self.HOST, "--yes", *options)
+        done = self.notyet("install", self.HOST, "--yes", *self.INSTALLS, *options)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def uninstall(self, *options: str) -> None:
-        done = self.notyet("uninstall", self.HOST, "--yes", *options)
+        done = self.notyet("uninstall", self.HOST, "--yes", *self.INSTALLS, *options)
         assert done.returncode == 0, done.stdout + done.stderr
+
+    def settings_tree(self) -> dict[Path, bytes | str]:
+        """Return all files and folders that `install` may change, as they are now."""
+        own = (self.state, self.home / ".local" / "share" / "notyet", self.project / ".git")
+        found = [path for top in (self.home, self.project) for path in top.rglob("*")]
+        found = [path for path in found if not any(path.is_relative_to(top) for top in own)]
+        own_parents = {parent for top in own for parent in top.parents}
+        return {
+            path: path.read_bytes() if path.is_file() else "a folder"
+            for path in found
+            if path not in own_parents
+        }
 
     # -- running the program
 
@@ -154,7 +178,7 @@ class World:
         script: Any,
         prompt: str = "do it",
         args: tuple[str, ...] = (),
-        timeout: float = 60.0,
+        timeout: float | None = None,
         line: list[str] | None = None,
         **environ: str,
     ) -> Ran:
@@ -243,7 +267,10 @@ class World:
         assert until(lambda: not self.left_behind(), 10.0), self.left_behind()
         for ran in self.runs:
             assert not ran.model.unexpected, ran.model.unexpected
-        assert self.story() == self.told_by_ledger()
+        if self.NAMES_THREADS:
+            assert self.story() == self.told_by_ledger()
+        else:  # which agent of the ledger is which is not known, only what each did
+            assert sorted(self.story().values()) == sorted(self.told_by_ledger().values())
         kept = [path for path in self.state.rglob("*") if path.is_file()]
         assert not [path for path in kept if self.mark.encode() in path.read_bytes()]
 
@@ -254,9 +281,13 @@ class World:
     def story(self) -> dict[str, list[tuple[str, str]]]:
         """Return what the program did: what each agent said, and how it was sent back."""
         threads: dict[str, list[Request]] = {}
-        for request in [request for ran in self.runs for request in ran.model.requests]:
-            if request.actor not in self.ungated:
-                threads.setdefault(self.thread(request), []).append(request)
+        for number, ran in enumerate(self.runs):
+            session = 0 if self.is_one_session else number
+            for request in ran.model.requests:
+                if request.actor not in self.ungated:
+                    own = f"{session} {request.actor}"
+                    thread = self.thread(request) if self.NAMES_THREADS else own
+                    threads.setdefault(thread, []).append(request)
         told = {thread: self._stops_in(requests) for thread, requests in threads.items()}
         return {thread: stops for thread, stops in told.items() if stops}
 
@@ -267,7 +298,7 @@ class World:
                 prompts = self.WIRE.prompts(following.news) if following else []
                 # A hook that is registered twice says the same twice.
                 words = " ".join(dict.fromkeys(plain(prompt) for prompt in prompts))
-                told.append((plain(request.step.text), words))
+                told.append((self._answer_told(request.step.text), words))
         return told
 
     def told_by_ledger(self) -> dict[str, list[tuple[str, str]]]:
@@ -278,8 +309,11 @@ class World:
                 continue
             sent_back = stop.prompt if stop.verdict == "block" else ""
             thread = threads.setdefault(stop.agent_id or stop.session_id, [])
-            thread.append((plain(stop.last_message), plain(sent_back)))
+            thread.append((self._answer_told(stop.last_message), plain(sent_back)))
         return threads
+
+    def _answer_told(self, text: str) -> str:
+        return plain(text) if self.TELLS_ANSWERS else ""
 
 
 def plain(text: str) -> str:

@@ -23,6 +23,7 @@ class ClaudeCode(World):
 
     HOST: ClassVar[str] = "claude"
     WIRE: ClassVar[Any] = anthropic
+    NAMES_THREADS: ClassVar[bool] = True
     SHOWS_NOTES: ClassVar[bool] = True
     ITS_FILES: ClassVar[tuple[str, ...]] = ("claude-*", "cc-socks*")
 

@@ -51,6 +51,7 @@ class Codex(World):
 
     HOST: ClassVar[str] = "codex"
     WIRE = responses
+    NAMES_THREADS: ClassVar[bool] = True
     ITS_FILES: ClassVar[tuple[str, ...]] = ("hook_outputs/*",)  # what is too long for the model
 
     @property
