@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from notyet.hosts.hook_commands import CommandDialect, FunctionDialect, StartDialect
     from notyet.hosts.host import Host
 
-HOSTS = ("claude", "codex", "mux", "conclaude", "notyet", "gemini")
+HOSTS = ("claude", "codex", "mux", "conclaude", "notyet", "gemini", "qwen")
 DEFAULT = "claude"  # the host of a payload that has no other host's sign
 LEAST_TIMEOUT = 10.0  # seconds that every host waits for a hook
 MARGIN = 3.0  # seconds before a host's deadline at which we must have answered (E9)

@@ -101,6 +101,7 @@ class Host(Record, kw_only=True):
     # Our field: the host's names for it, the first that has a value counts.
     fields: Mapping[str, tuple[str, ...]] = {}
     flag_is_reliable: bool = True  # `stop_hook_active` is right, also after a tool call (B4)
+    version_variable: str = ""  # holds the version that runs
     project_variable: str = ""  # names the project, where `cwd` is missing
     cap: int = 0  # the block in a row that the host overrides; 0: none (B8)
     cap_variable: str = ""  # sets another cap

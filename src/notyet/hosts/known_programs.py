@@ -11,6 +11,7 @@ from notyet.hosts import all_hosts
 from notyet.hosts.host import ClaudeLike, CommandLine, Host
 
 _AT_STOPS = "hook_event_name=Stop|SubagentStop"
+_NOT_OF_OTHERS = "!prompt_id !crons !stop_reason !last_assistant_message"
 OTHERS = (
     Host(
         name="opencode",
@@ -23,21 +24,6 @@ OTHERS = (
             output="opencode-json",
             install="npm install -g opencode-ai",
             unknown=("Session not found",),
-        ),
-    ),
-    ClaudeLike(
-        name="qwen",
-        title="Qwen Code",
-        program="qwen",
-        signs=("crons", "context_limit", "timestamp prompt_id"),
-        inside=("QWEN_CODE",),
-        command_line=CommandLine(
-            start="{args} -o stream-json --session-id {id}",
-            resume="{args} -o stream-json --resume {id}",
-            output="qwen-stream",
-            install="npm install -g @qwen-code/qwen-code",
-            unknown=("No saved session found",),
-            taken="already in use",
         ),
     ),
     Host(
@@ -118,7 +104,7 @@ OTHERS = (
         title="VS Code",
         signs=(
             "hookEventName sessionId",
-            f"{_AT_STOPS} timestamp stop_hook_active !prompt_id !crons !stop_reason",
+            f"{_AT_STOPS} timestamp stop_hook_active {_NOT_OF_OTHERS}",
         ),
     ),
     Host(

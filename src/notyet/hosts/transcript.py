@@ -1,9 +1,9 @@
 """The last message of an agent, from the JSONL transcript that its host writes (table L).
 
-Hosts are recognised line by line: Claude Code, Codex, OpenClaw and Pi, Mux, and Gemini CLI. The
-file is read backwards, so the cost depends on how far back the answer is, and not on the size of
-the file. Another process may be writing it, and it may be anything but a transcript: nothing here
-raises, waits, or keeps more than one line in memory.
+Hosts are recognised line by line: Claude Code, Codex, OpenClaw and Pi, Mux, Gemini CLI, and Qwen
+Code. The file is read backwards, so the cost depends on how far back the answer is, and not on the
+size of the file. Another process may be writing it, and it may be anything but a transcript:
+nothing here raises, waits, or keeps more than one line in memory.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _HINTS = (
 )  # one of them stands in every line we look for
 _AROUND_JSON = b" \t\r\0"  # a crash can leave NULs where a line was never written
 _TEXT_TYPES = ("text", "output_text")
+_ROLES = ("assistant", "model")  # of Qwen Code, "model"
 _READ = light.O_RDONLY | light.O_NONBLOCK | light.O_NOCTTY | light.O_CLOEXEC
 _FILE_KINDS = 0o170000
 _REGULAR_FILE = 0o100000
@@ -139,13 +140,13 @@ def _text_of(entry: dict[str, Any]) -> str:
             return ""
     elif kind == "gemini":  # Gemini CLI
         return _joined(entry.get("content"))
-    elif kind in ("assistant", "message") and "message" in entry:  # Claude Code; OpenClaw, Pi
+    elif kind in ("assistant", "message") and "message" in entry:  # Claude Code, Qwen; OpenClaw, Pi
         message = _dict(entry["message"])
         if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
             return ""  # written by Claude Code itself
     else:
         message = entry  # Mux, with `parts`; Codex of old, with `content`
-    if message.get("role") != "assistant":
+    if message.get("role") not in _ROLES:
         return ""
     return _joined(message["parts"] if "parts" in message else message.get("content"))
 
@@ -160,8 +161,10 @@ def _joined(content: object) -> str:
         return content
     texts: list[str] = []
     was_piece = False
-    for block in content if isinstance(content, list) else ():
-        text = block.get("text") if _dict(block).get("type") in _TEXT_TYPES else None
+    for block in map(_dict, content if isinstance(content, list) else ()):
+        # Parts of Qwen Code have no type; those that are thoughts say so.
+        is_text = block.get("type", "text") in _TEXT_TYPES and block.get("thought") is not True
+        text = block.get("text") if is_text else None
         if not isinstance(text, str) or not text:
             was_piece = False
             continue

@@ -47,6 +47,8 @@ def read_event(
     # `agent_type` alone does not make a subagent: main agents have one too.
     if failed and found["agent_id"] is not None:
         scope = "subagent"
+    if host.version_variable:
+        more["host_version"] = text(environ, host.version_variable)
     return StopEvent(
         scope=scope,
         ending="error" if failed else "done",
@@ -214,7 +216,8 @@ def background_tasks(payload: Mapping[str, Any]) -> tuple[BackgroundTask, ...]:
     return tuple(
         BackgroundTask(
             id=text(task, "id") or "",
-            type=text(task, "type") or "",
+            # Qwen Code lists subagents only, and says of which type they are.
+            type=text(task, "type") or ("subagent" if "agent_type" in task else ""),
             status=text(task, "status") or "running",
         )
         for task in tasks[:_MOST_TASKS]

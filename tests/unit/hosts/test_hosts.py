@@ -6,6 +6,8 @@ import pytest
 
 from notyet import Allow, Block, Halt
 from notyet.core.event import BackgroundTask, StartEvent, StopEvent
+from notyet.core.limits import History, Limits
+from notyet.core.plan import plan
 from notyet.core.record import as_dict
 from notyet.hosts import HOSTS, LEAST_TIMEOUT, all_hosts, host_named, wire
 from notyet.hosts.detect import detect, fits
@@ -43,7 +45,7 @@ def test_a_host_is_answered_in_its_words(host, vector):
 @pytest.mark.parametrize("settings", [{}, {"claude": "block"}])
 @pytest.mark.parametrize("note", ["", "a note"])
 @pytest.mark.parametrize("verdict", VERDICTS, ids=repr)
-@pytest.mark.parametrize("host", ["claude", "codex", "mux", "gemini"])
+@pytest.mark.parametrize("host", ["claude", "codex", "mux", "gemini", "qwen"])
 def test_no_json_reply_blocks_and_halts_at_once_or_exits_with_a_code(host, verdict, note, settings):
     for version in (None, "2.1.325", "1.0.0"):
         for event in (stop(host_version=version), substop(host_version=version)):
@@ -52,8 +54,11 @@ def test_no_json_reply_blocks_and_halts_at_once_or_exits_with_a_code(host, verdi
             said = json.loads(reply.stdout or "{}")
             blocks = "decision" in said or "hookSpecificOutput" in said
             assert blocks == isinstance(verdict, Block)
-            assert ("continue" in said) == isinstance(verdict, Halt)
-            assert said.get("systemMessage", "") + reply.stderr == note
+            ends = isinstance(verdict, Halt) and bool(host_named(host).halt)
+            assert ("continue" in said) == ends
+            told = said.get("systemMessage", "") + reply.stderr
+            reason = verdict.reason if isinstance(verdict, Halt) and not ends else ""
+            assert told == " | ".join(part for part in (reason, note) if part)
             known = {"continue", "stopReason", "systemMessage", "decision", "reason"}
             assert said.keys() <= known or host == "claude"
 
@@ -142,6 +147,28 @@ def test_a_flag_that_is_wrong_is_not_read_and_a_variable_sets_the_cap():
     lax = ClaudeLike(name="claude", title="x", flag_is_reliable=False)
     event = lax.read_event(payload, {"CAP": "7"})
     assert (event.stop_hook_active, event.host_cap) == (None, 0)
+
+
+def test_a_variable_may_hold_the_version_of_the_host():
+    host = ClaudeLike(name="claude", title="x", version_variable="ITS_VERSION")
+    payload = {"hook_event_name": "Stop", "session_id": "s"}
+    assert host.read_event(payload, {"ITS_VERSION": "0.24.4"}).host_version == "0.24.4"
+    assert host.read_event(payload, {}).host_version is None
+
+
+@pytest.mark.rule("B10")
+@pytest.mark.parametrize(
+    ("name", "skipped"),
+    [
+        ("Stop.background_running", "background"),
+        ("Stop.background_completed", ""),  # it stays in the list
+        ("SubagentStop.first", ""),  # it is in the list itself
+    ],
+)
+def test_qwens_background_subagents_are_waited_for_while_they_run(name, skipped):
+    payload = json.loads((PAYLOADS / "qwen" / f"{name}.json").read_text(encoding="utf-8"))
+    event = host_named("qwen").read_event(payload, {})
+    assert plan(event, (), History(), Limits()).skipped == skipped
 
 
 # Shapes that some hosts need and that data can say.
