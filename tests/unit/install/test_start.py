@@ -182,10 +182,15 @@ def test_the_portable_line_runs_notyet_in_every_shell_and_nothing_where_it_is_mi
 
 def test_a_host_as_data_needs_no_code_and_its_timeout_has_its_own_unit(tmp_path):
     gemini = settings_of("gemini")
-    (made,) = gemini.entries("/x/notyet", 600)
-    assert (made.event, made.timeout) == ("AfterAgent", 600_000)
+    made = gemini.entries("/x/notyet", 600)
+    assert [(entry.event, entry.timeout) for entry in made] == [
+        ("AfterAgent", 600_000),
+        ("BeforeTool", 600_000),
+        ("SessionStart", 30_000),
+    ]
     place = gemini.target("user", "/", {"HOME": str(tmp_path)})
-    text = gemini.text_with("", place, [made])
-    (found,) = gemini.registrations(place, read_settings(text, place))
-    assert (found.timeout, found.is_hook, found.is_main) == (600.0, True, True)
+    text = gemini.text_with("", place, made)
+    (main, subagent, _) = gemini.registrations(place, read_settings(text, place))
+    assert (main.timeout, main.is_hook, main.is_main) == (600.0, True, True)
+    assert (subagent.matcher, subagent.is_restricted) == ("complete_task", False)
     assert gemini.text_without(text, place) == "{}\n"
