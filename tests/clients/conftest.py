@@ -8,7 +8,16 @@ from importlib import import_module
 import pytest
 
 from clients.fetching import Wrong
-from clients.programs import CLAUDE, CLAUDE_OLD, CODEX, Program, check_given, node_of, path_of
+from clients.programs import (
+    CLAUDE,
+    CLAUDE_OLD,
+    CODEX,
+    GEMINI,
+    Program,
+    check_given,
+    node_of,
+    path_of,
+)
 
 # They assert, and are imported later.
 pytest.register_assert_rewrite("clients.world", "clients.killed_hook")
@@ -18,7 +27,9 @@ CLIENTS = {
     "codex-0.166.0": (CODEX, "clients.codex.driver", "Codex"),
 }
 # The hosts that the contract is for (test_every_host.py): a line each.
-HOSTS: dict[str, tuple[Program, str, str]] = {}
+HOSTS: dict[str, tuple[Program, str, str]] = {
+    "gemini": (GEMINI, "clients.gemini.driver", "GeminiCli"),
+}
 # Where versions cannot differ, only the newest one is tried.
 NEWEST = [name for name in CLIENTS if name != "claude-2.1.197"]
 newest = pytest.mark.parametrize("client", NEWEST, indirect=True)

@@ -95,6 +95,13 @@ GOOSE = Program(
     "package/bin/goose",
     "GOOSE_BIN",
 )
+GEMINI = Program(
+    "gemini",
+    "0.61.0",
+    inside="node_modules/@google/gemini-cli/bundle/gemini.js",
+    variable="GEMINI_BIN",
+    lock="gemini",
+)
 
 
 def path_of(program: Program) -> Path | str:

@@ -1,0 +1,101 @@
+"""Gemini CLI in a scratch home: how it is set up, run, and asked what it did."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from clients.model import gemini
+from clients.world import World
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from clients.model.script import Request
+    from clients.runs import Ran
+
+_SETTINGS = {
+    "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+    "privacy": {"usageStatisticsEnabled": False},
+    "security": {"auth": {"selectedType": "gemini-api-key"}},
+}
+_SHOWN = ("Hook system message: ", "[WARNING] Agent execution blocked: ")
+
+
+class GeminiCli(World):
+    """What is Gemini CLI's own way of doing things."""
+
+    HOST: ClassVar[str] = "gemini"
+    WIRE = gemini
+    HAS_SUBAGENTS: ClassVar[bool] = True
+    NAMES_THREADS: ClassVar[bool] = True
+    RESUME: ClassVar[tuple[str, ...]] = ("--resume", "latest")
+    SHOWS_NOTES: ClassVar[bool] = True
+    ITS_FILES: ClassVar[tuple[str, ...]] = ("gemini-*", "gemini-*/*", "node-compile-cache/*")
+
+    def settle_in(self) -> None:
+        """Write the settings, and trust the project."""
+        self.session = str(uuid.uuid4())
+        self.settings.parent.mkdir()
+        self.settings.write_text(json.dumps(_SETTINGS, indent=2) + "\n")
+        self.trust_project()
+
+    @property
+    def settings(self) -> Path:
+        return self.home / ".gemini" / "settings.json"
+
+    @property
+    def trusted(self) -> Path:
+        return self.home / ".gemini" / "trustedFolders.json"
+
+    def trust_project(self) -> None:
+        """Let Gemini CLI run here: elsewhere it refuses to without a terminal."""
+        self.trusted.write_text(json.dumps({str(self.project): "TRUST_FOLDER"}))
+
+    def configure(self, **tables: Any) -> None:
+        """Add to the user's settings."""
+        settings = json.loads(self.settings.read_text())
+        self.settings.write_text(json.dumps(settings | tables, indent=2) + "\n")
+
+    def line(self, prompt: str, args: tuple[str, ...], url: str) -> list[str]:
+        """Return the command line of a run; its session is a new one, unless `args` resume one."""
+        del url
+        own: tuple[str, ...] = ()
+        if not {"-r", "--resume", "--session-id"} & {*args}:
+            self.session = str(uuid.uuid4())
+            own = ("--session-id", self.session)
+        line = [str(self.program), "--yolo", "-m", "gemini-2.5-flash", "-o", "stream-json"]
+        return [*line, *own, *args, "-p", prompt]
+
+    def variables(self, url: str) -> dict[str, str]:
+        """Return what leads it to the model; the key is the session, so that requests name it."""
+        return {
+            "GEMINI_API_KEY": self.session,
+            "GOOGLE_GEMINI_BASE_URL": url,
+            "GEMINI_CLI_NO_RELAUNCH": "true",
+            "NODE_COMPILE_CACHE": str(self.tmp / "node-compile-cache"),
+        }
+
+    def answer(self, out: str) -> str:
+        """Return the final answer, after anything else that happened."""
+        pieces: list[str] = []
+        for line in out.splitlines():
+            entry = json.loads(line)
+            if entry.get("role") == "assistant":
+                pieces.append(entry["content"])
+            elif entry["type"] != "result":
+                pieces = []
+        return "".join(pieces).strip()
+
+    def thread(self, request: Request) -> str:
+        """Return the session; all subagents of one are counted as one agent."""
+        session = request.headers["x-goog-api-key"]
+        return session if request.actor == "main" else f"{session}:complete_task"
+
+    def notes(self, ran: Ran) -> list[str]:
+        """Return what it wrote to stderr of our notes."""
+        found = []
+        for line in ran.err.splitlines():
+            found += [line.removeprefix(mark) for mark in _SHOWN if line.startswith(mark)]
+        return found
