@@ -47,6 +47,7 @@ soak: $(VENV)/ready
 	@$(BIN)/python -m bench.soak
 
 docs: $(VENV)/ready
+	@$(BIN)/python tools/host_index.py --write
 	@$(BIN)/python tools/api_reference.py --write
 	@$(BIN)/python tools/config_reference.py --write
 	@$(BIN)/python tools/wire_reference.py --write

@@ -27,6 +27,7 @@ LINT: Checks = {
     "rules": ["python", "tools/rules.py"],
     "layers": ["lint-imports", "--no-logo"],
     "command reference": ["python", "tools/cli_reference.py"],
+    "index of hosts": ["python", "tools/host_index.py"],
     "API reference": ["python", "tools/api_reference.py"],
     "config reference": ["python", "tools/config_reference.py"],
     "wire reference": ["python", "tools/wire_reference.py"],

@@ -17,7 +17,7 @@ from notyet.core.text import visible
 from notyet.errors import NotyetError
 from notyet.hook.payload import Unreadable, payload_from
 from notyet.hosts import DEFAULT, HOSTS, host_named
-from notyet.hosts.detect import LIKE_DEFAULT, detect
+from notyet.hosts.detect import detect
 
 if TYPE_CHECKING:
     import argparse
@@ -98,8 +98,6 @@ def described_stop(args: argparse.Namespace, cwd: str) -> DescribedStop:
 def read_stop(stop: DescribedStop, environ: Mapping[str, str]) -> StopEvent:
     """Read a stop as its host's hook reads it. Raises NotyetError if it is not a stop."""
     host = stop.host_name
-    if host in LIKE_DEFAULT:
-        host = DEFAULT
     if host not in HOSTS:
         known = ", ".join(HOSTS)
         raise NotyetError(

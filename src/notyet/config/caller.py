@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from notyet.hosts.known_programs import every_program
+from notyet.hosts.signs import PROGRAMS
 from notyet.run import proc
 
 TYPE_CHECKING = False
@@ -19,13 +19,13 @@ _OURS = ("NOTYET_INSIDE", "NOTYET_SUPERVISED")
 
 def inside_agent(environ: Mapping[str, str]) -> str:
     """Return the sign by which an agent runs this process; empty for a person."""
-    programs = every_program()
-    for name in sorted({*_OURS, *(name for host in programs for name in host.inside)}):
+    from notyet.hosts.known_programs import every_program  # not for hooks
+
+    for name in sorted({*_OURS, *(name for host in every_program() for name in host.inside)}):
         if environ.get(name):
             return f"{name} is set"
-    names = {host.program for host in programs} - {""}
     for program in _ancestors(os.getpid()):
-        if program.split("-")[0] in names or program in names:  # as in claude-2.1
+        if program.split("-")[0] in PROGRAMS or program in PROGRAMS:  # as in claude-2.1
             return f"{program} is among the programs that started this one"
     return ""
 
@@ -36,7 +36,7 @@ def host_began_at(program: str) -> float | None:
     That is the outermost program of this name above us, or else of any host.
     """
     above = [(pid, proc.program_names(pid)) for pid in (*proc.ancestors(os.getpid()), 1)]
-    for names in ({program}, {host.program for host in every_program()} - {""}):
+    for names in ({program}, PROGRAMS):
         for pid, known in reversed(above):
             if any(name in names or name.split("-")[0] in names for name in known):
                 return proc.birth(pid)

@@ -97,11 +97,9 @@ class Hook:
         except Unreadable as error:
             return self.allow_and_record("unreadable", str(error))
         self.session = host_named(self.host).value(payload, "session_id")
-        unknown = self._unknown_host(payload)
-        if unknown:
-            return self.allow_and_record(
-                "host", f"{unknown} is not supported, so nothing was checked"
-            )
+        not_ours = self._find_caller(payload)
+        if not_ours is not None:
+            return self.allow_and_record("host", not_ours) if not_ours else self.allow_reply()
         host = host_named(self.host)
         self.session = host.value(payload, "session_id")
         payload = payload | self.call.options.fields_for(host)
@@ -128,23 +126,18 @@ class Hook:
             return self.allow_reply(f"notyet: {why}")
         return self.answer_stop(event)
 
-    def _unknown_host(self, payload: Mapping[str, Any]) -> str:
-        """Find out which host calls; return the name of one that we do not speak to."""
-        if self.call.options.host:
-            return ""
-        from notyet.hosts.detect import LIKE_DEFAULT, detect
+    def _find_caller(self, payload: dict[str, Any]) -> str | None:
+        """Find out which host calls; return why it is not checked, None if it is."""
+        named = self.call.options.host
+        if named and payload.keys().isdisjoint(host_named(named).foreign):
+            return None
+        from notyet.hook.caller import find_caller
 
-        if not self.call.host:
-            self.call.is_from(detect(payload))
-        if self.call.host in HOSTS:
-            self.host = self.call.host
-            return ""
-        unknown, host = self.call.host, host_named(self.host)
-        if unknown not in LIKE_DEFAULT or host.event_in(payload) not in host.stops:
-            return unknown
-        self.call.is_from(self.host)
-        self.warnings.append(f"this looks like {unknown}; it is answered as {host.title}")
-        return ""
+        found, why, warning = find_caller(named, payload, self.environ)
+        self.call.is_from(found)
+        self.host = found if found in HOSTS else self.host
+        self.warnings += [warning] if warning else []
+        return why
 
     def _is_supervised(self, session: str) -> bool:
         mark = self.environ.get("NOTYET_SUPERVISED")
@@ -258,7 +251,7 @@ class Hook:
         gates = select(event, setup.gates)
         host = host_named(self.host)
         if host.waits_by_hook and not self.call.options.timeout:
-            from notyet.hook.patience import settings_patience
+            from notyet.hook.caller import settings_patience
 
             self.call.waits(settings_patience(host, event, gates, self.environ) or host.timeout)
         started, within = monotonic(), self.time_left()

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from time import time
 
-from notyet import light
-from notyet.config.find import above, root_of, text_of
 from notyet.core.message import briefing_for
 from notyet.core.record import replace
 from notyet.core.text import clean, visible
@@ -17,14 +15,14 @@ from notyet.engine.unchanged import remember_start
 from notyet.errors import LedgerError
 from notyet.git.repository import repository_of
 from notyet.hook.process import host_started_at
+from notyet.hook.registered import events_called_at
 from notyet.hosts import host_named
 from notyet.ledger.ledger import Ledger
-from notyet.light import home_folder, loads
 from notyet.run.drive import drive_sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from notyet.config.load import Setup
     from notyet.core.event import StartEvent
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from notyet.hosts.host import Host, Reply
 
 _LOOK = 5.0  # seconds to look at files
-_SEPARATORS = ".[]{}\"'=,:"  # of words in a settings file
 
 
 def answer_start(hook: Hook, event: StartEvent) -> Reply:
@@ -111,10 +108,7 @@ def _unregistered(
 
     Nothing is said where no file calls us at starts: then a plugin or an option does.
     """
-    called: dict[str, str] = {}  # event: the first file that calls us at it
-    for path in _settings_files(host, folder, environ):
-        for event in _events_in(path, host):
-            called.setdefault(event, path)
+    called = events_called_at(host, folder, environ)
     start = called.get(host.start_name("agent"), "")
     needed = {scope for gate in gates for scope in gate.match.events}
     missing = [name for name, of in host.stops.items() if of in needed and name not in called]
@@ -123,58 +117,3 @@ def _unregistered(
     whom = "agents" if host.event_name("agent") in missing else "subagents"
     what = f"{' and '.join(missing)} is not registered in {visible(start)}: {whom} are not checked"
     return [f"{what}; run: notyet install {host.name}"]
-
-
-def _settings_files(host: Host, folder: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the files in which a host may have hooks, and some that it does not read.
-
-    `install.settings` knows them exactly, and takes ten times as long to load.
-    """
-    places = []
-    for scope, path in host.settings.items():
-        inner, name = light.split(path)
-        if scope == "user":
-            users = environ.get(host.home_variable) or light.join(home_folder(environ), inner)
-            places.append((users, name))
-            continue
-        here = light.real_folder(folder)
-        root = root_of(here)
-        around = [one for one in above(here) if len(one) >= len(root)]
-        places += [(light.join(one, inner), name) for one in around]
-    for managed in (host.managed, light.join(host.managed, "managed-settings.d")):
-        if host.managed and light.isdir(managed):
-            places += [(managed, name) for name in sorted(light.listdir(managed))]
-    for place, name in dict.fromkeys(places):
-        yield light.join(place, name)
-        if name == "hooks.json":
-            yield light.join(place, "config.toml")
-
-
-def _events_in(path: str, host: Host) -> list[str]:
-    """Return the events at which a settings file calls our hook, as far as it can be read."""
-    try:
-        text = text_of(path)
-        if "notyet" not in text:
-            return []
-        events = [*host.stops, *host.starts]
-        if path.endswith(".toml") or host.layout != "groups":
-            for separator in _SEPARATORS:
-                text = text.replace(separator, " ")
-            words = set(text.split())
-            return [event for event in events if event in words]
-        hooks = loads(text)["hooks"]
-        return [event for event in events if any(map(_is_ours, _handlers(hooks, event)))]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []
-
-
-def _handlers(hooks: Mapping[str, list[Mapping[str, list[object]]]], event: str) -> list[object]:
-    return [handler for group in hooks.get(event, ()) for handler in group.get("hooks", ())]
-
-
-def _is_ours(handler: object) -> bool:
-    """Return True if an entry is our hook, and the host waits for it."""
-    if not isinstance(handler, dict) or handler.get("async") or handler.get("if"):
-        return False
-    line = " ".join(map(str, [handler.get("command", ""), *handler.get("args", ())]))
-    return handler.get("type") == "command" and "notyet" in line and " hook" in line

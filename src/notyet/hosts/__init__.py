@@ -6,8 +6,8 @@ that a hook written for one host runs under all; `settings` and `faults` are for
 `status`. `openclaw`, `neovate` and `plugins` are dialects of handlers, not hosts;
 `known_programs` lists programs that run agents without being hosts.
 
-To add a host, write a module with its `HOST` (`gemini` is the shortest), add its name here, record
-payloads and replies in tests/vectors, and describe it in docs/how-to.
+To add a host, write a module with its `HOST` and run `make docs`, which renews the list below and
+`signs`: docs/how-to/add-a-host.md.
 
 Modules are loaded on demand: a stop needs one or two of them.
 """
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from notyet.hosts.hook_commands import CommandDialect, FunctionDialect, StartDialect
     from notyet.hosts.host import Host
 
-HOSTS = ("claude", "codex", "mux", "conclaude", "notyet", "gemini", "qwen")
-DEFAULT = "claude"  # the host of a payload that has no other host's sign
+HOSTS = ("claude", "codex", "gemini", "qwen", "mux", "conclaude", "notyet", "unknown")
+DEFAULT = "claude"
 LEAST_TIMEOUT = 10.0  # seconds that every host waits for a hook
 MARGIN = 3.0  # seconds before a host's deadline at which we must have answered (E9)
 

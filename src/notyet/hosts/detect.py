@@ -13,24 +13,23 @@ of which one must hold. A sign is a list of conditions that all hold:
 from __future__ import annotations
 
 from notyet.hosts import DEFAULT
-from notyet.hosts.host import ClaudeLike
-from notyet.hosts.known_programs import OTHERS, every_program
+from notyet.hosts.signs import SIGNS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-# Unsupported hosts that are answered as the default one, whose `decision: block` they take.
-LIKE_DEFAULT = frozenset(host.name for host in OTHERS if isinstance(host, ClaudeLike))
+UNKNOWN = "unknown"
+_DEFAULT_SIGN = "hook_event_name transcript_path"
 
 
 def detect(payload: Mapping[str, Any]) -> str:
-    """Return the name of the host, which may be one that notyet does not support."""
-    for host in every_program():
-        if any(fits(payload, sign) for sign in host.signs):
-            return host.name
-    return DEFAULT
+    """Return the name of the host; it may be one whose agents cannot be held, or `UNKNOWN`."""
+    for name, signs in SIGNS:
+        if any(fits(payload, sign) for sign in signs):
+            return name
+    return DEFAULT if fits(payload, _DEFAULT_SIGN) else UNKNOWN
 
 
 def fits(payload: Mapping[str, Any], sign: str) -> bool:

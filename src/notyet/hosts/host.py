@@ -94,6 +94,7 @@ class Host(Record, kw_only=True):
 
     # What it sends. A sign tells its payloads from others': see `hosts/detect.py`.
     signs: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()  # keys by which a payload is not its own, though its file ran us
     stops: Mapping[str, Scope] = {}
     starts: Mapping[str, Scope] = {}
     failures: tuple[str, ...] = ()  # events of a turn that ended with an error
@@ -137,6 +138,7 @@ class Host(Record, kw_only=True):
     longest_timeout: float = 0.0  # seconds; 0: as long as we like
     hook_files: HookFiles = HookFiles()
     runs: tuple[str, ...] = ()  # the hosts whose hooks it runs by itself (J8)
+    runs_files_of: tuple[str, ...] = ()  # other hosts whose settings it runs as its own
     is_command: bool = False  # it is also called as `notyet NAME EVENT`
     inside: tuple[str, ...] = ()  # variables that it sets for the commands of its agents
     command_line: CommandLine | None = None
@@ -186,7 +188,8 @@ class Host(Record, kw_only=True):
         dialect = command_dialect(self.name)
         if hasattr(dialect, "write_event"):
             return dialect.write_event(event, folder)
-        return wire.write_event(self, event), {self.project_variable: event.cwd}
+        variables = {self.project_variable: event.cwd} if self.project_variable else {}
+        return wire.write_event(self, event), variables
 
     def block_reply(
         self, prompt: str, event: StopEvent, settings: Mapping[str, str]

@@ -11,7 +11,6 @@ import pytest
 
 from conftest import git
 from hook_runs import ENTRY, clean_environ, loaded, new_project, payload, stops
-from notyet.hosts import HOSTS
 from notyet.install.pack import LIBRARIES, Package
 
 GATE = '[gates.g]\nrun = "true"\n'
@@ -63,9 +62,9 @@ def test_in_a_linked_work_tree_one_module_more_is_loaded(git_project, tmp_path):
     assert_loads(tmp_path / "tree", ["door", "worktrees"], AT_THE_DOOR)
 
 
-def test_to_find_out_who_calls_loads_the_data_of_all_hosts(tmp_path):
+def test_to_find_out_who_calls_loads_one_table_and_not_the_data_of_all_hosts(tmp_path):
     ours, others = loaded_by(tmp_path)
-    assert ours == packed("door", *HOSTS, "detect")
+    assert ours == packed("door", "detect")
     assert others == AT_THE_DOOR
 
 

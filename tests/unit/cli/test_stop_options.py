@@ -111,8 +111,9 @@ def test_a_payload_that_is_no_stop_is_refused(tmp_path, content, said):
     assert "\x1b" not in words
 
 
-def test_a_host_that_copied_claude_code_is_read_as_such(tmp_path):
+def test_a_payload_that_does_not_tell_its_host_is_read_by_the_usual_names(tmp_path):
     file = tmp_path / "p.json"
-    sent = {"hook_event_name": "Stop", "session_id": "s", "cwd": "/x", "crons": []}
+    sent = {"hook_event_name": "Stop", "session_id": "s", "working_dir": "/x"}
     file.write_text(json.dumps(sent))
-    assert event("--payload", file).host == "claude"
+    found = event("--payload", file)
+    assert (found.host, found.session_id, found.cwd) == ("unknown", "s", "/x")

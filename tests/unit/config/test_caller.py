@@ -57,7 +57,7 @@ def test_a_host_began_with_the_outermost_program_of_its_name(monkeypatch, progra
 
 
 def test_without_a_host_it_is_unknown_when_that_began(monkeypatch):
-    monkeypatch.setattr(caller, "every_program", list)
+    monkeypatch.setattr(caller, "PROGRAMS", ())
     assert caller.host_began_at("no-such-program") is None
     monkeypatch.setattr(proc, "read", no_proc)
     assert proc.birth(os.getpid()) is None

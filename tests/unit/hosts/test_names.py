@@ -8,7 +8,7 @@ from notyet.hosts import HOSTS
 from notyet.hosts.known_programs import OTHERS
 
 SOURCE = Path(notyet.__file__).parent
-NAMES = ({*HOSTS} | {host.name for host in OTHERS} | {"openclaw"}) - {"notyet"}
+NAMES = ({*HOSTS} | {host.name for host in OTHERS} | {"openclaw"}) - {"notyet", "unknown"}
 # Core names dialects of hooks and styles of matchers, as records of trusted files store them.
 ALLOWED = {"core/gate.py", "core/matcher.py"}
 QUOTED = re.compile("[\"'](" + "|".join(sorted(NAMES)) + ")[\"']")

@@ -63,6 +63,7 @@ HOST = Claude(
     tested_on="2026-11-16",
     oldest=(2, 0, 42),  # SubagentStop names its agent
     advised=_CONTEXT_SINCE,
+    foreign=("timestamp", "cursor_version", "conversation_id"),
     cap=8,
     cap_variable="CLAUDE_CODE_STOP_HOOK_BLOCK_CAP",
     measured_in="utf-16",  # longer context is replaced by a preview and a file

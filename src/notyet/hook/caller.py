@@ -1,0 +1,74 @@
+"""Which host calls, where its line does not say it, and how long it waits by its settings."""
+
+from __future__ import annotations
+
+from notyet.config.find import host_files, root_of, text_of
+from notyet.errors import attempt
+from notyet.hosts import HOSTS, MARGIN, host_named
+from notyet.hosts.detect import UNKNOWN, detect
+from notyet.light import isabs, loads, real_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from notyet.core.event import Scope, StopEvent
+    from notyet.core.gate import Gate
+    from notyet.hosts.host import Host
+
+
+def find_caller(
+    named: str, payload: Mapping[str, Any], environ: Mapping[str, str]
+) -> tuple[str, str | None, str]:
+    """Return the host that calls, why it is not checked (None if it is), and a warning.
+
+    Some hosts also run the settings of another, which is then `named` in the line. One that has
+    settings of its own with us calls twice at a stop: these count, and the other call is silent.
+    """
+    found = detect(payload)
+    if named and (found not in HOSTS or named not in host_named(found).runs_files_of):
+        return named, None, ""
+    if found not in HOSTS:
+        from notyet.hosts.known_programs import OTHERS
+
+        other = next(host for host in OTHERS if host.name == found)
+        if other.cannot:
+            return found, f"agents of {other.title} cannot be sent back: {other.cannot}", ""
+        found = UNKNOWN
+    if named and _is_registered(host_named(found), payload, environ):
+        return found, "", ""
+    unknown = "the payload does not tell its host; name it with --host, see notyet hosts"
+    return found, None, unknown if found == UNKNOWN else ""
+
+
+def _is_registered(host: Host, payload: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+    from notyet.hook.registered import events_called_at
+
+    folder = environ.get(host.project_variable) or host.value(payload, "cwd")
+    if not isinstance(folder, str) or not isabs(folder):
+        return False
+    return host.event_in(payload) in events_called_at(host, folder, environ)
+
+
+def settings_patience(
+    host: Host, event: StopEvent, gates: Sequence[Gate], environ: Mapping[str, str]
+) -> float:
+    """Return the seconds that the host's entry for us says; else what its own hooks need, or 0.
+
+    Without an entry we are called in the host's place, by a program that waits for these hooks.
+    """
+    for file in host_files(host.name, root_of(real_folder(event.cwd)), environ):
+        seconds, error = attempt(_own_timeout_in, file.path, host, event.scope)
+        if error is None and seconds:
+            return float(seconds)
+    hooks = [gate for gate in gates if getattr(gate.check, "speaks", "") == host.name]
+    longest = max((gate.timeout or 0.0 for gate in hooks), default=0.0)
+    return longest + MARGIN if longest > host.timeout else 0.0
+
+
+def _own_timeout_in(path: str, host: Host, scope: Scope) -> float:
+    """Return how long the host waits for us, as a file says. Raises anything if it is none."""
+    from notyet.hosts.hook_commands import own_timeout
+
+    return own_timeout(host.name, loads(text_of(path)), host.event_name(scope))
