@@ -6,12 +6,18 @@ of a subclass of `Checks`.
 
 from __future__ import annotations
 
+import json
+import os
+import tomllib
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
+    from notyet.hosts.host import FolderTrust
     from notyet.install.settings import Registration
     from notyet.status.facts import HostFacts, SettingsContent
     from notyet.status.fault import Fault
@@ -27,17 +33,45 @@ class Checks:
 
     def faults(self, facts: HostFacts) -> Iterator[Fault]:
         """Yield what keeps the host from running our entries."""
-        del facts
-        yield from ()
+        trust = facts.host.folder_trust
+        if trust is None or is_trusted(trust, facts.cwd, facts.environ):
+            return
+        for entry in facts.entries:
+            if entry.file.scope in {"project", "local"} or trust.users_too:
+                what = (
+                    f"{facts.host.title} silently skips hooks in this folder, because you did not "
+                    "tell it that you trust the folder."
+                )
+                yield facts.entry_fault("folder-not-trusted", entry, what, trust.how)
 
     def is_accepted(self, facts: HostFacts) -> bool:
         """Return True if the user accepted this project in the host, with what its files run."""
-        del facts
-        return False
+        trust = facts.host.folder_trust
+        return trust is not None and is_trusted(trust, facts.cwd, facts.environ)
 
     def argv(self, entry: Registration) -> tuple[str, ...]:
         """Return how the host starts the command of an entry."""
         return ("/bin/sh", "-c", entry.command)
+
+
+def is_trusted(trust: FolderTrust, folder: str, environ: Mapping[str, str]) -> bool:
+    """Return True if the host's user trusts a folder, or one around it."""
+    if trust.variable and environ.get(trust.variable, "").lower() in {"1", "true"}:
+        return True
+    path = Path(environ.get("HOME", ""), trust.file)
+    try:
+        text = path.read_text(encoding="utf-8")
+        known: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except (OSError, ValueError, RecursionError):
+        return False
+    for key in trust.keys:
+        known = known.get(key) if isinstance(known, dict) else None
+    if isinstance(known, dict):
+        known = [name for name, value in known.items() if value in trust.values]
+    names = {name for name in known if isinstance(name, str)} if isinstance(known, list) else set()
+    trusted = {os.path.realpath(name) for name in names}
+    here = Path(folder).resolve()
+    return any(str(around) in trusted for around in (here, *here.parents))
 
 
 def managed_only(facts: HostFacts, content: SettingsContent, key: str) -> Fault:

@@ -62,6 +62,21 @@ class CommandLine(Record, kw_only=True):
         return "{id}" in self.start
 
 
+class FolderTrust(Record, kw_only=True):
+    """Where a host remembers the folders whose hooks its user trusts; it skips others' silently.
+
+    `file` is below the user's home and holds JSON or TOML; at `keys` stands a list of folders, or a
+    table of them in which one of `values` means trust. A folder covers those below it.
+    """
+
+    file: str
+    keys: tuple[str, ...] = ()
+    values: tuple[object, ...] = ()
+    variable: str = ""  # which trusts every folder
+    users_too: bool = False  # it skips the user's own hooks there, too
+    how: str  # what a person does to trust a folder
+
+
 class HookFiles(Record, kw_only=True):
     """The files in which people keep hooks for a host, and how the host runs these."""
 
@@ -131,6 +146,7 @@ class Host(Record, kw_only=True):
     beside: Mapping[str, Any] = {}  # what such a file needs beside the hooks
     looks_above: bool = False  # it finds a project's file from the folders below
     home_variable: str = ""  # names the user's folder of the host
+    folder_trust: FolderTrust | None = None
     managed: str = ""  # the folder of the settings of this machine's administrator
     timeout: float = 600.0  # seconds that it waits for a hook that does not say (E6, E9)
     waits_by_hook: bool = False  # for each hook as long as its own `timeout` says

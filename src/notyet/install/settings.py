@@ -18,6 +18,7 @@ from notyet.config.find import root_of
 from notyet.config.readers import BYTE_ORDER_MARK, read_file
 from notyet.errors import NotyetError
 from notyet.hosts import all_hosts, host_named
+from notyet.hosts.faults import is_trusted
 from notyet.install.edit import NotEditable, edited, read
 from notyet.install.layouts import Layout, drop, positions, value_at
 from notyet.install.notyet_line import (
@@ -368,6 +369,10 @@ class Settings:
             )
         if file.scope == "project":
             lines.append(f"commit {file.path}, for your whole team")
+        trust = self.host.folder_trust
+        is_needed = trust is not None and (file.scope != "user" or trust.users_too)
+        if trust is not None and is_needed and not is_trusted(trust, cwd, os.environ):
+            lines.append(f"{trust.how}; until then {self.title} silently skips hooks here")
         return lines
 
 

@@ -37,6 +37,7 @@ CODES = {
     "hook-disabled": "fault",
     "project-untrusted": "fault",
     "folder-not-accepted": "warning",
+    "folder-not-trusted": "fault",
     # The host's program.
     "version-too-old": "fault",
     "version-old": "warning",

@@ -1,0 +1,74 @@
+"""Some hosts silently skip the hooks of folders that their user did not tell them to trust."""
+
+import json
+
+import pytest
+
+from notyet.hosts.faults import Checks, is_trusted
+from notyet.hosts.host import ClaudeLike, FolderTrust
+from notyet.install.settings import Settings, SettingsFile
+from notyet.status.facts import HostFacts
+
+TABLE = FolderTrust(
+    file=".x/folders.json", values=("TRUST",), variable="X_TRUSTS", how="start x there"
+)
+LIST = FolderTrust(file=".x/config.toml", keys=("a", "folders"), how="start x there")
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    (tmp_path / ".x").mkdir()
+    (tmp_path / "project" / "below").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def trusts(home, trust, content, folder="project", **environ):
+    (home / trust.file).write_text(content)
+    return is_trusted(trust, str(home / folder), {"HOME": str(home)} | environ)
+
+
+def test_a_table_and_a_list_of_folders_are_read(home):
+    folder = str(home / "project")
+    assert trusts(home, TABLE, json.dumps({folder: "TRUST"}))
+    assert trusts(home, TABLE, json.dumps({folder: "TRUST"}), "project/below")
+    assert not trusts(home, TABLE, json.dumps({folder: "DO_NOT_TRUST"}))
+    assert not trusts(home, TABLE, json.dumps({f"{folder}/below": "TRUST"}))
+    assert trusts(home, TABLE, "{}", X_TRUSTS="true")
+    assert not trusts(home, TABLE, "{}", X_TRUSTS="false")
+    assert trusts(home, LIST, f'[a]\nfolders = [1, "{folder}"]\n')
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "5", '{"a": {"b": 1}}', "[[[[", '"x"', "a = 1"])
+@pytest.mark.parametrize("trust", [TABLE, LIST])
+def test_a_file_that_says_nothing_of_folders_trusts_none(home, trust, content):
+    assert not trusts(home, trust, content)
+    (home / trust.file).unlink()
+    assert not is_trusted(trust, str(home), {"HOME": str(home)})
+
+
+@pytest.mark.parametrize(("scope", "users_too"), [("project", False), ("user", True)])
+def test_install_names_the_step_and_status_finds_it_missing(home, scope, users_too):
+    trust = FolderTrust(file=".x/t.json", values=(True,), how="start x there", users_too=users_too)
+    settings = {"user": ".x/s.json", "project": ".x/s.json"}
+    host = ClaudeLike(name="claude", title="X", settings=settings, folder_trust=trust)
+    here, environ = str(home / "project"), {"HOME": str(home)}
+    made = Settings(host)
+    file = made.target(scope, here, environ)
+    step = "start x there; until then X silently skips hooks here"
+    assert step in made.advice(file, here)
+    other = SettingsFile(scope="user" if scope == "project" else "project", path=file.path)
+    assert (step in made.advice(other, here)) == users_too
+    made_text = made.text_with("", file, made.entries("/x/notyet", 60))
+    (home / file.path).parent.mkdir(exist_ok=True, parents=True)
+    (home / file.path).write_text(made_text)
+    entries, _ = made.found_in([file])
+    facts = HostFacts(host=host, cwd=here, environ=environ, entries=tuple(entries))
+    found = [*Checks().faults(facts)]
+    assert {fault.code for fault in found} == {"folder-not-trusted"}
+    assert {fault.fix for fault in found} == {"start x there"}
+    assert not Checks().is_accepted(facts)
+    (home / ".x" / "t.json").write_text(json.dumps({here: True}))
+    assert not [*Checks().faults(facts)]
+    assert Checks().is_accepted(facts)
+    assert step not in made.advice(file, here)
