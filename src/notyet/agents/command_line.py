@@ -197,7 +197,8 @@ class CommandLineSession:
         builder = TurnBuilder(self._notify, self._transcript, key)
         argv = (self._program, *self._command.words(form, self._args, self.id or ""))
         # With the session, if known: an agent that this one starts inherits the mark.
-        mark = f"{os.getpid()}:{self.id}" if self.id else str(os.getpid())
+        is_known = self.id and not self._command.renames
+        mark = f"{os.getpid()}:{self.id}" if is_known else str(os.getpid())
         environ = {**os.environ, _SUPERVISED: mark}
         stdin = prompt.encode("utf-8", "replace")
         job = Job(argv=argv, dir=self._cwd, environ=environ, stdin=stdin)

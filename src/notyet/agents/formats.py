@@ -29,7 +29,7 @@ _STOPS: dict[str, StopReason] = {
     "refusal": "refusal",
     "error_max_turns": "max_turns",
 }
-_SHELLS = frozenset({"Bash", "bash", "run_shell_command", "shell"})
+_SHELLS = frozenset({"Bash", "bash", "Execute", "run_shell_command", "shell"})
 _QWEN_FAILED = "[API Error: "
 _OWN_WORDS = "<synthetic>"  # the model of messages that Claude Code itself writes
 
@@ -227,6 +227,29 @@ def read_copilot(entry: Entry, builder: TurnBuilder) -> None:
         builder.finish()
 
 
+def read_droid(entry: Entry, builder: TurnBuilder) -> None:
+    """Read a line of `droid exec -o stream-json`; its `numTurns` counts the whole conversation."""
+    kind = entry.get("type")
+    builder.named(entry.get("session_id"))
+    if kind == "system":
+        builder.model = _text(entry.get("model")) or None
+    elif kind == "message" and entry.get("role") == "user":
+        builder.accept()
+    elif kind == "message":
+        builder.turns += builder.is_new(entry.get("id"))
+        builder.say(entry.get("text"))
+    elif kind == "tool_call":
+        builder.turns += builder.is_new(entry.get("messageId"))
+        _use(builder, entry.get("toolName"), entry.get("parameters"))
+    elif kind == "tool_result":
+        builder.answered(entry.get("value"))
+    elif kind == "error" and builder.error is None:  # the second one says only that it failed
+        builder.fail(_said(entry))
+    elif kind == "completion":
+        builder.sum_up(_dict(entry.get("usage")), _ANTHROPIC)
+        builder.finish()
+
+
 def _use(builder: TurnBuilder, name: object, given: object) -> None:
     script = _dict(given).get("command") if _text(name) in _SHELLS else None
     builder.use(name, given, script)
@@ -268,4 +291,5 @@ READERS: dict[str, Callable[[Entry, TurnBuilder], None]] = {
     "opencode-json": read_opencode,
     "qwen-stream": read_qwen,
     "copilot-json": read_copilot,
+    "droid-stream": read_droid,
 }

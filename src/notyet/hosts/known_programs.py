@@ -78,12 +78,6 @@ OTHERS = (
         signs=("cursor_version", "conversation_id generation_id"),
         inside=("CURSOR_AGENT",),
     ),
-    ClaudeLike(
-        name="droid",
-        title="Factory Droid",
-        program="droid",
-        signs=("tool_execution_count", "task_name"),
-    ),
     Host(name="goose", title="goose", program="goose", signs=("event !hook_event_name",)),
     ClaudeLike(
         name="junie",

@@ -16,6 +16,7 @@ SIGNS = (
             "hook_event_name=SessionStart|SessionEnd model permission_mode source !timestamp",
         ),
     ),
+    ("droid", ("transcript_path~/.factory/sessions/", "tool_execution_count", "task_name")),
     (
         "gemini",
         (
@@ -30,7 +31,6 @@ SIGNS = (
     ("antigravity", ("conversationId workspacePaths",)),
     ("auggie", ("agent_stop_cause",)),
     ("cursor", ("cursor_version", "conversation_id generation_id")),
-    ("droid", ("tool_execution_count", "task_name")),
     ("goose", ("event !hook_event_name",)),
     ("junie", ("project_path",)),
     ("letta", ("event_type working_directory",)),

@@ -1,9 +1,9 @@
 """The last message of an agent, from the JSONL transcript that its host writes (table L).
 
-Hosts are recognised line by line: Claude Code, Codex, OpenClaw and Pi, Mux, Gemini CLI, and Qwen
-Code. The file is read backwards, so the cost depends on how far back the answer is, and not on the
-size of the file. Another process may be writing it, and it may be anything but a transcript:
-nothing here raises, waits, or keeps more than one line in memory.
+Hosts are recognised line by line: Claude Code, Codex, OpenClaw (and Pi and Droid, which write the
+same), Mux, Gemini CLI, and Qwen Code. The file is read backwards, so the cost depends on how far
+back the answer is, and not on the size of the file. Another process may be writing it, and it may
+be anything but a transcript: nothing here raises, waits, or keeps more than one line in memory.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from notyet.light import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Callable, Iterator
+    from typing import Any, TypeVar
 
     from notyet.core.event import StopEvent
+
+    T = TypeVar("T")
 
 _BLOCK = 64 * 1024
 _MOST_SCANNED = 64 * 1024 * 1024  # bytes from the end
@@ -52,13 +54,28 @@ def last_message_of(event: StopEvent) -> str | None:
 
 def last_message(path: str) -> str | None:
     """Return the text of the last assistant message that has text, or None."""
+    return _read(path, _search)
+
+
+def ends_of(path: str | None) -> tuple[bytes, bytes]:
+    """Return the first and the last bytes of a file; none of one that cannot be read."""
+    return (_read(path, _ends) if path else None) or (b"", b"")
+
+
+def _ends(handle: int, size: int) -> tuple[bytes, bytes]:
+    last = max(0, size - _BLOCK)
+    return light.pread(handle, _BLOCK, 0), light.pread(handle, size - last, last)
+
+
+def _read(path: str, read: Callable[[int, int], T]) -> T | None:
+    """Return what a function reads from a file, given its handle and its size."""
     try:
         # Without O_NONBLOCK, opening a pipe would wait for a writer.
         handle = light.open(light.expanduser(path), _READ)
         try:
             about = light.fstat(handle)
             is_file = about.st_mode & _FILE_KINDS == _REGULAR_FILE
-            return _search(handle, about.st_size) if is_file else None
+            return read(handle, about.st_size) if is_file else None
         finally:
             light.close(handle)
     except (OSError, ValueError):  # ValueError: a NUL or a lone surrogate in the path
@@ -68,7 +85,7 @@ def last_message(path: str) -> str | None:
 def _search(handle: int, size: int) -> str | None:
     of_subagent: bool | None = None  # determined on demand
     for _, line in zip(range(_MOST_PARSED), _lines(handle, size), strict=False):
-        entry = _entry(line)
+        entry = entry_in(line)
         text = _text_of(entry)
         if not text.strip():
             continue
@@ -121,7 +138,8 @@ def _promising(lines: bytes) -> Iterator[bytes]:
             yield bare
 
 
-def _entry(line: bytes) -> dict[str, Any]:
+def entry_in(line: bytes) -> dict[str, Any]:
+    """Return the JSON object of a line; an empty one if there is none."""
     try:
         return _dict(loads(line.decode("utf-8", "replace")))
     except ValueError:
@@ -133,13 +151,13 @@ def _text_of(entry: dict[str, Any]) -> str:
     kind = entry.get("type")
     if kind == "event_msg":  # Codex, what its user is shown
         shown = _dict(entry.get("payload"))
-        return _joined(shown.get("message")) if shown.get("type") == "agent_message" else ""
+        return joined(shown.get("message")) if shown.get("type") == "agent_message" else ""
     if kind == "response_item":  # Codex, what its model said
         message = _dict(entry.get("payload"))
         if message.get("type") != "message":
             return ""
     elif kind == "gemini":  # Gemini CLI
-        return _joined(entry.get("content"))
+        return joined(entry.get("content"))
     elif kind in ("assistant", "message") and "message" in entry:  # Claude Code, Qwen; OpenClaw, Pi
         message = _dict(entry["message"])
         if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
@@ -148,14 +166,14 @@ def _text_of(entry: dict[str, Any]) -> str:
         message = entry  # Mux, with `parts`; Codex of old, with `content`
     if message.get("role") not in _ROLES:
         return ""
-    return _joined(message["parts"] if "parts" in message else message.get("content"))
+    return joined(message["parts"] if "parts" in message else message.get("content"))
 
 
 def _dict(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _joined(content: object) -> str:
+def joined(content: object) -> str:
     """Return a message's text blocks, joined by newlines."""
     if isinstance(content, str):
         return content

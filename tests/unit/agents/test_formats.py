@@ -217,3 +217,12 @@ def test_a_line_that_is_nested_deeply_does_not_cost_us_the_answer_after_it(depth
     session = open_session("claude", cwd=str(tmp_path), program=str(program))
     turn = run(session.send("x", "k"))
     assert (turn.text, turn.stop_reason) == ("there", "end_turn")
+
+
+def test_an_agent_that_renames_its_conversations_is_marked_by_our_process_alone(tmp_path, run):
+    session = a_session(tmp_path, "droid", "start")
+    run(session.send("hello", "k1"))
+    program = tmp_path / "droid"
+    program.write_text(program.read_text().replace("cat > prompt", 'echo "$NOTYET_SUPERVISED" > m'))
+    run(session.send("again", "k2"))
+    assert (tmp_path / "m").read_text() == f"{os.getpid()}\n"

@@ -82,7 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "agent",
         metavar="AGENT",
         type=_agent,
-        help="claude, codex, gemini, opencode, qwen, copilot; or scripted:FILE, to try things out",
+        help=f"{', '.join(headless())}; or scripted:FILE, to try things out",
     )
     parser.add_argument("prompt", metavar="PROMPT", help="what it should do; - reads it from stdin")
     parser.add_argument("--cwd", metavar="DIR", default=".", help="the folder to work in")
