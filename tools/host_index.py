@@ -12,6 +12,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from notyet.hosts.detect import parsed
+
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "notyet" / "hosts"
 FIRST = ("claude", "codex")  # what most people look for
 LAST = ("mux", "conclaude", "notyet", "unknown")  # not agents of their own
@@ -23,9 +25,11 @@ HEAD = '''\
 Written by tools/host_index.py (`make docs`) from the modules of the hosts.
 """
 
-# ruff: noqa: E501
-
 from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from notyet.hosts.detect import Sign
 
 '''
 
@@ -48,9 +52,12 @@ def pages() -> dict[Path, str]:
     text = _LINE.sub(lambda _: f"HOSTS = {tuple(names())!r}", text)
     others = import_module("notyet.hosts.known_programs").OTHERS
     hosts = [import_module(f"notyet.hosts.{name}").HOST for name in names()]
-    signs = tuple((host.name, host.signs) for host in (*hosts, *others) if host.signs)
+    signs = tuple(
+        (host.name, tuple(map(parsed, host.signs))) for host in (*hosts, *others) if host.signs
+    )
     programs = sorted({host.program for host in (*hosts, *others)} - {""})
-    index = f"{HEAD}SIGNS = {signs!r}\nPROGRAMS = frozenset({programs!r})\n"
+    index = f"{HEAD}SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = {signs!r}\n"
+    index += f"PROGRAMS = frozenset({programs!r})\n"
     return {init: _formatted(text), SOURCE / "signs.py": _formatted(index)}
 
 

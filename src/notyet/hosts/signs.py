@@ -3,47 +3,97 @@
 Written by tools/host_index.py (`make docs`) from the modules of the hosts.
 """
 
-# ruff: noqa: E501
-
 from __future__ import annotations
 
-SIGNS = (
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from notyet.hosts.detect import Sign
+
+SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
     (
         "codex",
         (
-            "turn_id !scope",
-            "hook_event_name=SessionStart|SessionEnd transcript_path~/rollout-",
-            "hook_event_name=SessionStart|SessionEnd model permission_mode source !timestamp",
+            (("turn_id", "", ()), ("scope", "!", ())),
+            (
+                ("hook_event_name", "=", ("SessionStart", "SessionEnd")),
+                ("transcript_path", "~", ("/rollout-",)),
+            ),
+            (
+                ("hook_event_name", "=", ("SessionStart", "SessionEnd")),
+                ("model", "", ()),
+                ("permission_mode", "", ()),
+                ("source", "", ()),
+                ("timestamp", "!", ()),
+            ),
         ),
     ),
-    ("droid", ("transcript_path~/.factory/sessions/", "tool_execution_count", "task_name")),
+    (
+        "droid",
+        (
+            (("transcript_path", "~", ("/.factory/sessions/",)),),
+            (("tool_execution_count", "", ()),),
+            (("task_name", "", ()),),
+        ),
+    ),
     (
         "gemini",
         (
-            "hook_event_name=AfterAgent|AfterTool|BeforeTool",
-            "hook_event_name=SessionStart|SessionEnd timestamp transcript_path~/chats/session-",
+            (("hook_event_name", "=", ("AfterAgent", "AfterTool", "BeforeTool")),),
+            (
+                ("hook_event_name", "=", ("SessionStart", "SessionEnd")),
+                ("timestamp", "", ()),
+                ("transcript_path", "~", ("/chats/session-",)),
+            ),
         ),
     ),
-    ("qwen", ("crons", "context_limit", "timestamp prompt_id", "transcript_path~/.qwen/")),
-    ("mux", ("transcript_path~/.mux/sessions/|/.xum/sessions/",)),
-    ("notyet", ("scope session_id",)),
-    ("copilot", ("stopReason sessionId !hook_event_name", "stop_reason timestamp")),
-    ("antigravity", ("conversationId workspacePaths",)),
-    ("auggie", ("agent_stop_cause",)),
-    ("cursor", ("cursor_version", "conversation_id generation_id")),
-    ("goose", ("event !hook_event_name",)),
-    ("junie", ("project_path",)),
-    ("letta", ("event_type working_directory",)),
+    (
+        "qwen",
+        (
+            (("crons", "", ()),),
+            (("context_limit", "", ()),),
+            (("timestamp", "", ()), ("prompt_id", "", ())),
+            (("transcript_path", "~", ("/.qwen/",)),),
+        ),
+    ),
+    ("mux", ((("transcript_path", "~", ("/.mux/sessions/", "/.xum/sessions/")),),)),
+    ("notyet", ((("scope", "", ()), ("session_id", "", ())),)),
+    (
+        "copilot",
+        (
+            (("stopReason", "", ()), ("sessionId", "", ()), ("hook_event_name", "!", ())),
+            (("stop_reason", "", ()), ("timestamp", "", ())),
+        ),
+    ),
+    ("antigravity", ((("conversationId", "", ()), ("workspacePaths", "", ())),)),
+    ("auggie", ((("agent_stop_cause", "", ()),),)),
+    (
+        "cursor",
+        ((("cursor_version", "", ()),), (("conversation_id", "", ()), ("generation_id", "", ()))),
+    ),
+    ("goose", ((("event", "", ()), ("hook_event_name", "!", ())),)),
+    ("junie", ((("project_path", "", ()),),)),
+    ("letta", ((("event_type", "", ()), ("working_directory", "", ())),)),
     (
         "vscode",
         (
-            "hookEventName sessionId",
-            "hook_event_name=Stop|SubagentStop timestamp stop_hook_active !prompt_id !crons !stop_reason !last_assistant_message",
+            (("hookEventName", "", ()), ("sessionId", "", ())),
+            (
+                ("hook_event_name", "=", ("Stop", "SubagentStop")),
+                ("timestamp", "", ()),
+                ("stop_hook_active", "", ()),
+                ("prompt_id", "!", ()),
+                ("crons", "!", ()),
+                ("stop_reason", "!", ()),
+                ("last_assistant_message", "!", ()),
+            ),
         ),
     ),
-    ("windsurf", ("agent_action_name",)),
-    ("kimi", ("stop_hook_active !transcript_path",)),
-    ("kiro", ("hook_event_name !session_id !conversation_id",)),
+    ("windsurf", ((("agent_action_name", "", ()),),)),
+    ("kimi", ((("stop_hook_active", "", ()), ("transcript_path", "!", ())),)),
+    (
+        "kiro",
+        ((("hook_event_name", "", ()), ("session_id", "!", ()), ("conversation_id", "!", ())),),
+    ),
 )
 PROGRAMS = frozenset(
     [

@@ -10,7 +10,7 @@ from notyet.core.limits import History, Limits
 from notyet.core.plan import plan
 from notyet.core.record import as_dict
 from notyet.hosts import HOSTS, LEAST_TIMEOUT, all_hosts, host_named, wire
-from notyet.hosts.detect import detect, fits
+from notyet.hosts.detect import detect, fits, parsed
 from notyet.hosts.host import ClaudeLike, Host, Reply
 from notyet.hosts.known_programs import every_program, headless
 from support import stop, substop
@@ -29,7 +29,9 @@ VERDICTS = [Allow(), Allow(3, "x"), Block("p"), Block("p", "r", 4), Halt(), Halt
 
 def recognised(payload):
     """Return the hosts that have a sign which fits a payload."""
-    return [host.name for host in every_program() if any(fits(payload, s) for s in host.signs)]
+    return [
+        host.name for host in every_program() if any(fits(payload, parsed(s)) for s in host.signs)
+    ]
 
 
 @pytest.mark.parametrize(("host", "vector"), REPLIES)
