@@ -13,6 +13,7 @@ from clients.programs import (
     CLAUDE_OLD,
     CODEX,
     GEMINI,
+    QWEN,
     Program,
     check_given,
     node_of,
@@ -29,6 +30,7 @@ CLIENTS = {
 # The hosts that the contract is for (test_every_host.py): a line each.
 HOSTS: dict[str, tuple[Program, str, str]] = {
     "gemini": (GEMINI, "clients.gemini.driver", "GeminiCli"),
+    "qwen": (QWEN, "clients.qwen.driver", "Qwen"),
 }
 # Where versions cannot differ, only the newest one is tried.
 NEWEST = [name for name in CLIENTS if name != "claude-2.1.197"]
@@ -108,8 +110,8 @@ def pytest_sessionfinish(session):
 def say_proven(terminalreporter):
     """Say which hosts were proven: a test of theirs ran, and none failed."""
     seen = {name: {"passed": 0, "failed": [], "skipped": []} for name in chosen_hosts()}
-    for reports in terminalreporter.stats.values():
-        for report in reports:
+    for kind, reports in terminalreporter.stats.items():
+        for report in reports if kind != "deselected" else ():  # those are tests
             host = dict(getattr(report, "user_properties", ())).get("host")
             if host not in seen:
                 continue

@@ -155,7 +155,10 @@ class _Download:
         npm = self._npm_for(package)
         self._run([*npm("pack"), "--pack-destination", str(self.scratch), package])
         with tarfile.open(self._checked("npm", "*.tgz")) as files:
-            files.extract(self.wanted.inside, folder, filter="data")
+            if self.wanted.inside.endswith(".js"):  # a script, with others beside it
+                files.extractall(folder, filter="data")
+            else:
+                files.extract(self.wanted.inside, folder, filter="data")
 
     def with_npm_ci(self, folder: Path, lock: Path) -> None:
         """Install exactly what a lock names; npm compares the digests, and no script is run."""

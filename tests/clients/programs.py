@@ -46,7 +46,8 @@ class Program:
     @property
     def is_script_of_node(self) -> bool:
         """Return True if Node runs it: then the pinned one does."""
-        return bool(self.lock) and not self.lock.endswith(".txt")
+        is_locked = bool(self.lock) and not self.lock.endswith(".txt")
+        return is_locked or self.inside.endswith(".js")
 
 
 SDK = "claude-agent-sdk==0.2.182"  # it carries the whole program
@@ -101,6 +102,15 @@ GEMINI = Program(
     inside="node_modules/@google/gemini-cli/bundle/gemini.js",
     variable="GEMINI_BIN",
     lock="gemini",
+)
+QWEN = Program(
+    "qwen",
+    "0.24.4",
+    "@qwen-code/qwen-code@0.24.4",  # it carries all that it needs
+    "a667b1cbf363f8129ddd49f5a20a86404f15e06267e41e8df4f40ead4d461fe9"
+    "4c476f649fa0607fa61d6d96bc84d2284e600a4f52d33caf8ff1389b6513cf56",
+    "package/cli-entry.js",
+    "QWEN_BIN",
 )
 
 
