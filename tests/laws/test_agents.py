@@ -71,6 +71,14 @@ ANSWERS = {
         {"type": "assistant.message", "data": {"content": ANSWER}},
         {"type": "result", "exitCode": 0},
     ],
+    "vibe": [
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "text", "text": ANSWER}],
+            "outcome": {"type": "committed"},
+        },
+    ],
 }
 
 

@@ -250,6 +250,24 @@ def read_droid(entry: Entry, builder: TurnBuilder) -> None:
         builder.finish()
 
 
+def read_vibe(entry: Entry, builder: TurnBuilder) -> None:
+    """Read a line of `vibe --output streaming`; it reports no tokens."""
+    kind = entry.get("type")
+    builder.named(entry.get("sessionId"))
+    if kind == "message" and entry.get("role") == "user":
+        builder.accept()
+    elif kind == "message":
+        builder.say(_joined(entry.get("content")))
+        if _dict(entry.get("outcome")).get("type") == "committed":
+            builder.finish()
+    elif kind == "effect":
+        detail = _dict(entry.get("detail"))
+        given = _dict(detail.get("input"))
+        script = given.get("command") if detail.get("kind") == "shell" else None
+        builder.use(detail.get("toolName"), given, script)
+        builder.answered(_dict(entry.get("state")).get("outputText"))
+
+
 def _use(builder: TurnBuilder, name: object, given: object) -> None:
     script = _dict(given).get("command") if _text(name) in _SHELLS else None
     builder.use(name, given, script)
@@ -289,6 +307,7 @@ READERS: dict[str, Callable[[Entry, TurnBuilder], None]] = {
     "codex-json": read_codex,
     "gemini-stream": read_gemini,
     "opencode-json": read_opencode,
+    "vibe-stream": read_vibe,
     "qwen-stream": read_qwen,
     "copilot-json": read_copilot,
     "droid-stream": read_droid,

@@ -79,6 +79,7 @@ class StopEvent(Record, kw_only=True):
     background_tasks: tuple[BackgroundTask, ...] = ()
     permission_mode: str | None = None
     host_version: str | None = None  # where what we may answer depends on it (G1)
+    forgets_answers: bool = False  # the host takes an answer that we block out of the conversation
     host_cap: int = 0  # blocks in a row after which the host overrides us; 0: none known (B8)
     # Filled in by the engine before a gate runs (B5).
     block_count: int = 0

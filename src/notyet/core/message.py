@@ -41,6 +41,7 @@ _MOST_NAMES = 5
 _MOST_BRIEFED = 30
 _LONGEST_PATH = 300  # bytes; half a path would be of no use
 _LEAST_TAIL = 80
+_LONGEST_TASK = 1_000  # bytes
 CONTINUATION = "[Stop hook requested continuation]"  # before what Mux tells a main agent (K17)
 
 _ADVICE = (
@@ -69,6 +70,10 @@ _REPORT_AGAIN = (
     "When you are done, send your complete report again: the agent that started you sees only "
     "your last message."
 )
+_NOT_KEPT = (
+    "Your previous answer was not kept, so you no longer see it. When you are done, give your "
+    "complete answer again."
+)
 
 
 class SendBack(Record, kw_only=True):
@@ -83,6 +88,8 @@ class SendBack(Record, kw_only=True):
     is_same: bool  # as last time, on the same files
     is_stuck_next: bool = False  # if the next stop fails in the same way on the same files
     host: str = ""
+    forgets_answers: bool = False
+    task: str = ""  # what the agent was asked for; said to one whose answer is not kept
 
 
 def compose(back: SendBack) -> tuple[str, list[str]]:
@@ -93,7 +100,7 @@ def compose(back: SendBack) -> tuple[str, list[str]]:
         asks_again = back.is_subagent and any(
             gate.check.speaks not in VERBATIM for gate, _, _ in back.blocks
         )
-        return joined([*theirs, _REPORT_AGAIN] if asks_again else theirs), []
+        return joined([*_reminder(back), *theirs, *([_REPORT_AGAIN] if asks_again else [])]), []
     before, after = _around(back)
     room = _MOST_BYTES - sum(_size(part) + 2 for part in (before, *after))
     shown, rest = _sections(ours, room)
@@ -104,7 +111,15 @@ def compose(back: SendBack) -> tuple[str, list[str]]:
         if tail == "\n".join(_lines(block.prompt))
     }
     cut = [gate.name for gate, _, _ in ours if gate.name not in whole]
-    return joined([before, *sections, *rest, *theirs, *after]), cut
+    return joined([*_reminder(back), before, *sections, *rest, *theirs, *after]), cut
+
+
+def _reminder(back: SendBack) -> list[str]:
+    """Return what an agent must read first if its host does not keep the answer we block."""
+    if not back.forgets_answers:
+        return []
+    task = shortened(clean(back.task).strip(), _LONGEST_TASK)
+    return [*([f"Your task: {task}"] if task else []), _NOT_KEPT]
 
 
 def _theirs(back: SendBack) -> list[str]:

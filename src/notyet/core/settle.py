@@ -207,6 +207,8 @@ def _sent_back(
         is_same=repeats > 1,
         is_stuck_next=can_be_stuck and repeats + 1 >= plan.limits.stuck_after,
         host=plan.event.host,
+        forgets_answers=plan.event.forgets_answers,
+        task=plan.event.task or "",
     )
     prompt, cut = compose(back)
     reason = joined([block.because for _, block in tally.blocks])

@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from notyet.hosts.hook_commands import CommandDialect, FunctionDialect, StartDialect
     from notyet.hosts.host import Host
 
-HOSTS = ("claude", "codex", "droid", "gemini", "qwen", "mux", "conclaude", "notyet", "unknown")
+HOSTS = (
+    "claude",
+    "codex",
+    "droid",
+    "gemini",
+    "qwen",
+    "vibe",
+    "mux",
+    "conclaude",
+    "notyet",
+    "unknown",
+)
 DEFAULT = "claude"
 LEAST_TIMEOUT = 10.0  # seconds that every host waits for a hook
 MARGIN = 3.0  # seconds before a host's deadline at which we must have answered (E9)

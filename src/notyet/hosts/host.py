@@ -124,6 +124,7 @@ class Host(Record, kw_only=True):
     cap_variable: str = ""  # sets another cap
     cap_more: int = 0  # what is added to that value: some count only the blocks that they honour
     caps_subagents: bool = True
+    forgets_answers: bool = False  # an answer that we block is taken out of the conversation
 
     # What it understands: JSON, in which "{text}" and "{event}" are filled in.
     silence: str = ""  # the stdout that allows a stop without a word

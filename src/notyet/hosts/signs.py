@@ -55,6 +55,7 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
             (("transcript_path", "~", ("/.qwen/",)),),
         ),
     ),
+    ("vibe", ((("hook_event_name", "=", ("post_agent",)),),)),
     ("mux", ((("transcript_path", "~", ("/.mux/sessions/", "/.xum/sessions/")),),)),
     ("notyet", ((("scope", "", ()), ("session_id", "", ())),)),
     (
@@ -113,6 +114,7 @@ PROGRAMS = frozenset(
         "neovate",
         "opencode",
         "qwen",
+        "vibe",
         "xum",
     ]
 )

@@ -33,6 +33,7 @@ _HINTS = (
     b"agent_message",
     b'"gemini"',
 )  # one of them stands in every line we look for
+_WHOLE = (b"{}", b"[]")  # the ends of a whole line
 _AROUND_JSON = b" \t\r\0"  # a crash can leave NULs where a line was never written
 _TEXT_TYPES = ("text", "output_text")
 _ROLES = ("assistant", "model")  # of Qwen Code, "model"
@@ -60,6 +61,11 @@ def last_message(path: str) -> str | None:
 def ends_of(path: str | None) -> tuple[bytes, bytes]:
     """Return the first and the last bytes of a file; none of one that cannot be read."""
     return (_read(path, _ends) if path else None) or (b"", b"")
+
+
+def values_in(path: str, hint: bytes) -> list[Any]:
+    """Return the lines of a JSONL file that contain a hint, the last one first."""
+    return _read(path, lambda *file: list(map(_value, _lines(*file, (hint,))))) or []
 
 
 def _ends(handle: int, size: int) -> tuple[bytes, bytes]:
@@ -98,7 +104,7 @@ def _search(handle: int, size: int) -> str | None:
     return None
 
 
-def _lines(handle: int, size: int) -> Iterator[bytes]:
+def _lines(handle: int, size: int, hints: tuple[bytes, ...] = _HINTS) -> Iterator[bytes]:
     """Yield the lines that may hold a message, the last one first."""
     end = size
     floor = max(0, size - _MOST_SCANNED)
@@ -114,9 +120,9 @@ def _lines(handle: int, size: int) -> Iterator[bytes]:
         if last >= 0:
             tail = block[last + 1 :]
             if held + len(tail) <= _LONGEST_LINE:
-                yield from _promising(b"".join([tail, *reversed(later)]))
+                yield from _promising(b"".join([tail, *reversed(later)]), hints)
             first = block.find(b"\n")
-            yield from _promising(block[first + 1 : last])
+            yield from _promising(block[first + 1 : last], hints)
             block = block[:first]
             later, held = [], 0
         held += len(block)
@@ -124,26 +130,30 @@ def _lines(handle: int, size: int) -> Iterator[bytes]:
         if held > _LONGEST_LINE:
             later = []  # too long: only count its length from here on
     if end == 0 and held <= _LONGEST_LINE:
-        yield from _promising(b"".join(reversed(later)))
+        yield from _promising(b"".join(reversed(later)), hints)
 
 
-def _promising(lines: bytes) -> Iterator[bytes]:
+def _promising(lines: bytes, hints: tuple[bytes, ...]) -> Iterator[bytes]:
     """Yield the lines that are worth parsing, the last one first."""
-    if not any(hint in lines for hint in _HINTS):
+    if not any(hint in lines for hint in hints):
         return  # most blocks; splitting them is expensive
     for line in reversed([line for line in lines.split(b"\n") if len(line) >= _SHORTEST_LINE]):
         bare = line.strip(_AROUND_JSON)
         # Sort out half-written lines without parsing them.
-        if bare[:1] == b"{" and bare[-1:] == b"}" and any(hint in bare for hint in _HINTS):
+        if bare[:1] + bare[-1:] in _WHOLE and any(hint in bare for hint in hints):
             yield bare
 
 
 def entry_in(line: bytes) -> dict[str, Any]:
     """Return the JSON object of a line; an empty one if there is none."""
+    return _dict(_value(line))
+
+
+def _value(line: bytes) -> Any:
     try:
-        return _dict(loads(line.decode("utf-8", "replace")))
+        return loads(line.decode("utf-8", "replace"))
     except ValueError:
-        return {}
+        return None
 
 
 def _text_of(entry: dict[str, Any]) -> str:

@@ -55,6 +55,7 @@ def read_event(
         error=_first(payload, host.fields["error"]) if failed else None,
         stop_hook_active=flag(payload, "stop_hook_active") if host.flag_is_reliable else None,
         background_tasks=background_tasks(payload) if host.fields["background_tasks"] else (),
+        forgets_answers=host.forgets_answers,
         host_cap=_cap(host, environ, scope) if host.cap else 0,
         raw=payload,
         **found,
@@ -109,7 +110,9 @@ def write_event(host: Host, event: StopEvent) -> dict[str, Any]:
         if theirs and ours not in _READ_APART
     }
     payload[host.fields["event"][0]] = host.event_name(event.scope)
-    return known(payload) | {"stop_hook_active": event.stop_hook_active is True}
+    if host.fields.get("stop_hook_active"):
+        payload["stop_hook_active"] = event.stop_hook_active is True
+    return known(payload)
 
 
 def write_reply(

@@ -9,20 +9,24 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from notyet.hosts import HOSTS, all_hosts
+
+if TYPE_CHECKING:
+    from notyet.hosts.host import Host
 
 LAUNCHER = "launch.py"  # the file name of the launcher that `install` writes
 LOOKUP = "command -v notyet >/dev/null 2>&1 || exit 0; exec "  # starts the portable line
 ISOLATED = ("-I", "-S")  # Python's options without which it imports modules from elsewhere
 # What every host shows its user, if the launcher or its Python is missing. Codex shows no stderr.
 _GONE = (
-    """ || echo '{"systemMessage": "notyet: NOT CHECKED: notyet was removed or moved; """
+    """ || echo '{"%s": "notyet: NOT CHECKED: notyet was removed or moved; """
     """install it, then run: notyet install %s"}'"""
 )
 _GUARDED = re.compile(
     r"test -[rf] (?P<file>.+?) && (?:test -x (?P<python>.+?) && )?exec (?P<call>.+ (?P=file) .*?)"
-    + re.escape(_GONE).replace("%s", r"[a-z]+").join(("(?:", ")?"))
+    + re.escape(_GONE).replace("%s", r"[A-Za-z_]+").join(("(?:", ")?"))
 )
 _IN_SHELL = re.compile(rf"sh -c '{re.escape(LOOKUP)}([^']*)'")
 _VERBS = ("hook", *(host.name for host in all_hosts() if host.is_command))
@@ -101,9 +105,10 @@ def is_notyets_hook(command: str) -> bool:
     return line is not None and line.is_plain and line.verb == "hook"
 
 
-def or_gone(command: str, host: str) -> str:
+def or_gone(command: str, host: Host) -> str:
     """Return a command that says so if the launcher or the Python that it starts is gone."""
-    return command + _GONE % host if _GUARDED.fullmatch(command) else command
+    gone = _GONE % (host.note or "systemMessage", host.name)
+    return command + gone if _GUARDED.fullmatch(command) else command
 
 
 def portable_line(rest: str) -> str:

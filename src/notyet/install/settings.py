@@ -236,7 +236,7 @@ class Settings:
         for event in self.events:
             own = seconds if event in self.host.stops else min(seconds, START_TIMEOUT)
             rest = f"hook --host {self.name} --timeout {own}"
-            command = or_gone(f"{start} {rest}", self.name) if start else portable_line(rest)
+            command = or_gone(f"{start} {rest}", self.host) if start else portable_line(rest)
             timeout = round(own / self.host.timeout_unit)
             made.append(Entry(event=event, command=command, timeout=timeout))
         return tuple(made)

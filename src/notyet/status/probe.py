@@ -43,7 +43,7 @@ _EXTRA = 10.0  # seconds beyond the host's timeout, to see that the answer would
 _OF_PROJECTS = ("project", "local")
 _HARMLESS = ("NOTYET_", "CLAUDE_CODE_")  # variables that do not change which program runs
 _VERSION = re.compile(r"notyet (\S+): ")
-_SAYS = ("systemMessage", "reason", "stopReason")
+_SAYS = ("systemMessage", "system_message", "reason", "stopReason")
 _ASSIGNED = re.compile(r"""(?<![\w-])([A-Za-z_]\w*)=(?:'[^']*'|"[^"]*"|[^\s'";|&])+""")
 _OFF = f"notyet: {UNCHECKED}: off "  # followed by a time that may differ by a minute
 _NOT_FOR_AGENTS = ("NOTYET_INSIDE", "NOTYET_SUPERVISED")  # faults of their own

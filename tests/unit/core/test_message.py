@@ -357,3 +357,17 @@ def test_where_a_gate_ran_is_said_if_it_was_elsewhere():
     words = compose(held((gate, block, report)))
     assert "FAILED lint (exit 1, 12.3 s, on dev@box): ruff check ." in words
     assert "FAILED lint (exit 1, 12.3 s): ruff check ." in compose(held(LINT))
+
+
+@pytest.mark.rule("N2")
+def test_an_agent_whose_answer_is_not_kept_reads_its_task_first():
+    not_kept = "Your previous answer was not kept, so you no longer see it."
+    text = compose(held(TESTS, forgets_answers=True, task=" Sell\nshoes. "))
+    assert text.startswith(f"Your task: Sell\nshoes.\n\n{not_kept} ")
+    assert text.endswith(compose(held(TESTS)))
+    assert compose(held(TESTS, forgets_answers=True)).startswith(not_kept)
+    said = compose(held(said_by("claude", "Test it."), forgets_answers=True, task="é" * 10_000))
+    assert said.startswith("Your task: éé")
+    assert said.endswith("Test it.")
+    assert len(said.encode()) < 1_500
+    assert compose(held(TESTS, task="Sell shoes.")) == compose(held(TESTS))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from notyet.hosts import host_named
 from notyet.install.notyet_line import (
     is_notyets,
     is_notyets_hook,
@@ -10,6 +11,7 @@ from notyet.install.notyet_line import (
     portable_line,
 )
 
+CODEX = host_named("codex")
 LAUNCHER = "/h/.local/share/notyet/0123456789ab/launch.py"
 GUARDED = f"test -r {LAUNCHER} && test -x /x/python3 && exec /x/python3 -I -S {LAUNCHER}"
 
@@ -33,7 +35,8 @@ GUARDED = f"test -r {LAUNCHER} && test -x /x/python3 && exec /x/python3 -I -S {L
         (f"test -r {LAUNCHER} && exec /x/python3 -I -S {LAUNCHER} hook", "/x/python3", LAUNCHER),
         (f"test -f {LAUNCHER} && exec /x/python3 -I -S {LAUNCHER} hook", "/x/python3", LAUNCHER),
         (f"{GUARDED} hook --host codex", "/x/python3", LAUNCHER),
-        (or_gone(f"{GUARDED} hook --host codex", "codex"), "/x/python3", LAUNCHER),
+        (or_gone(f"{GUARDED} hook --host codex", CODEX), "/x/python3", LAUNCHER),
+        (or_gone(f"{GUARDED} hook --host vibe", host_named("vibe")), "/x/python3", LAUNCHER),
         (portable_line("hook --host codex"), "notyet", ""),
     ],
 )
@@ -62,8 +65,8 @@ def test_a_line_that_only_calls_us_may_be_replaced(command, program, launcher):
         "test -r /other && exec notyet hook",
         "./wrapper notyet hook",
         f"{GUARDED} hook || ./mine.sh",
-        or_gone(f"{GUARDED} hook", "codex") + "; ./mine.sh",
-        or_gone(f"{GUARDED} hook", "codex").replace("NOT CHECKED", "it's fine"),
+        or_gone(f"{GUARDED} hook", CODEX) + "; ./mine.sh",
+        or_gone(f"{GUARDED} hook", CODEX).replace("NOT CHECKED", "it's fine"),
     ],
 )
 def test_a_line_that_does_more_is_ours_and_stays_as_it_is(command):
