@@ -474,9 +474,7 @@ class Hook:
 def completed(event: StopEvent, setup: Setup) -> StopEvent:
     """Return an event with what its payload does not say, and the gates are to know."""
     if event.last_message is None:
-        from notyet.hosts.transcript import last_message_of
-
-        event = replace(event, last_message=last_message_of(event))
+        event = replace(event, last_message=host_named(event.host).last_message(event))
     if setup.workspace:  # a file may have named one
         event = replace(event, workspace=setup.workspace)
     return event

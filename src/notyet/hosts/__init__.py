@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 HOSTS = (
     "claude",
     "codex",
+    "copilot",
     "droid",
     "gemini",
     "qwen",

@@ -194,6 +194,12 @@ class Host(Record, kw_only=True):
 
         return wire.read_event(self, payload, environ)
 
+    def last_message(self, event: StopEvent) -> str | None:
+        """Return the last message of a stopping agent, which may stand in its transcript."""
+        from notyet.hosts.transcript import last_message_of
+
+        return last_message_of(event)
+
     def write_event(
         self, event: StopEvent, folder: str = ""
     ) -> tuple[dict[str, Any], dict[str, str]]:

@@ -27,19 +27,6 @@ OTHERS = (
         ),
     ),
     Host(
-        name="copilot",
-        title="GitHub Copilot CLI",
-        program="copilot",
-        signs=("stopReason sessionId !hook_event_name", "stop_reason timestamp"),
-        inside=("COPILOT_CLI",),
-        command_line=CommandLine(  # continues the conversation of this id if there is one
-            start="{args} --output-format json --session-id {id}",
-            resume="{args} --output-format json --session-id {id}",
-            output="copilot-json",
-            install="npm install -g @github/copilot",
-        ),
-    ),
-    Host(
         name="amp",
         title="Amp",
         program="amp",
@@ -109,7 +96,9 @@ OTHERS = (
     ),
     Host(name="xum", title="Xum", program="xum"),
     # Claude Code's payloads have these keys, so these two are told by what they lack.
-    Host(name="kimi", title="Kimi Code", signs=("stop_hook_active !transcript_path",)),
+    Host(
+        name="kimi", title="Kimi Code", signs=("stop_hook_active !transcript_path !transcriptPath",)
+    ),
     Host(
         name="kiro",
         title="Kiro",

@@ -28,6 +28,16 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
         ),
     ),
     (
+        "copilot",
+        (
+            (("stopReason", "", ()), ("sessionId", "", ()), ("hook_event_name", "!", ())),
+            (("stop_reason", "", ()), ("timestamp", "", ())),
+            (("agentName", "", ()), ("sessionId", "", ()), ("hook_event_name", "!", ())),
+            (("initialPrompt", "", ()), ("sessionId", "", ()), ("hook_event_name", "!", ())),
+            (("initial_prompt", "", ()), ("timestamp", "", ())),
+        ),
+    ),
+    (
         "droid",
         (
             (("transcript_path", "~", ("/.factory/sessions/",)),),
@@ -58,13 +68,6 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
     ("vibe", ((("hook_event_name", "=", ("post_agent",)),),)),
     ("mux", ((("transcript_path", "~", ("/.mux/sessions/", "/.xum/sessions/")),),)),
     ("notyet", ((("scope", "", ()), ("session_id", "", ())),)),
-    (
-        "copilot",
-        (
-            (("stopReason", "", ()), ("sessionId", "", ()), ("hook_event_name", "!", ())),
-            (("stop_reason", "", ()), ("timestamp", "", ())),
-        ),
-    ),
     ("antigravity", ((("conversationId", "", ()), ("workspacePaths", "", ())),)),
     ("auggie", ((("agent_stop_cause", "", ()),),)),
     (
@@ -90,7 +93,16 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
         ),
     ),
     ("windsurf", ((("agent_action_name", "", ()),),)),
-    ("kimi", ((("stop_hook_active", "", ()), ("transcript_path", "!", ())),)),
+    (
+        "kimi",
+        (
+            (
+                ("stop_hook_active", "", ()),
+                ("transcript_path", "!", ()),
+                ("transcriptPath", "!", ()),
+            ),
+        ),
+    ),
     (
         "kiro",
         ((("hook_event_name", "", ()), ("session_id", "!", ()), ("conversation_id", "!", ())),),

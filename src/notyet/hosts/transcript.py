@@ -1,9 +1,9 @@
 """The last message of an agent, from the JSONL transcript that its host writes (table L).
 
-Hosts are recognised line by line: Claude Code, Codex, OpenClaw (and Pi and Droid, which write the
-same), Mux, Gemini CLI, and Qwen Code. The file is read backwards, so the cost depends on how far
-back the answer is, and not on the size of the file. Another process may be writing it, and it may
-be anything but a transcript: nothing here raises, waits, or keeps more than one line in memory.
+Each host's lines are recognised by their shape. The file is read backwards, so the cost depends on
+how far back the answer is, and not on the size of the file. Another process may be writing it, and
+it may be anything but a transcript: nothing here raises, waits, or keeps more than one line in
+memory.
 """
 
 from __future__ import annotations
@@ -88,6 +88,19 @@ def _read(path: str, read: Callable[[int, int], T]) -> T | None:
         return None
 
 
+def tail_of(path: str) -> bytes:
+    """Return the last bytes of a file; none if it cannot be read."""
+    try:
+        handle = light.open(light.expanduser(path), _READ)
+        try:
+            start = max(0, light.fstat(handle).st_size - _BLOCK)
+            return light.pread(handle, _BLOCK, start)
+        finally:
+            light.close(handle)
+    except (OSError, ValueError):
+        return b""
+
+
 def _search(handle: int, size: int) -> str | None:
     of_subagent: bool | None = None  # determined on demand
     for _, line in zip(range(_MOST_PARSED), _lines(handle, size), strict=False):
@@ -168,6 +181,8 @@ def _text_of(entry: dict[str, Any]) -> str:
             return ""
     elif kind == "gemini":  # Gemini CLI
         return joined(entry.get("content"))
+    elif kind == "assistant.message":  # GitHub Copilot CLI; subagents stand in their parent's file
+        return "" if "agentId" in entry else joined(_dict(entry.get("data")).get("content"))
     elif kind in ("assistant", "message") and "message" in entry:  # Claude Code, Qwen; OpenClaw, Pi
         message = _dict(entry["message"])
         if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
