@@ -17,11 +17,13 @@ FILES = {
     "claude": ".claude/settings.json",
     "codex": ".codex/hooks.json",
     "gemini": ".gemini/settings.json",
+    "copilot": ".copilot/hooks/notyet.json",
 }
 VERSIONS = {
     "claude": "2.1.325 (Claude Code)",
     "codex": "codex-cli 0.166.0",
     "gemini": "0.61.0",
+    "copilot": "GitHub Copilot CLI 1.0.102.",
 }
 
 

@@ -474,7 +474,8 @@ class Hook:
 def completed(event: StopEvent, setup: Setup) -> StopEvent:
     """Return an event with what its payload does not say, and the gates are to know."""
     if event.last_message is None:
-        event = replace(event, last_message=host_named(event.host).last_message(event))
+        host = host_named(event.host if event.host in HOSTS else DEFAULT)  # or a program's own
+        event = replace(event, last_message=host.last_message(event))
     if setup.workspace:  # a file may have named one
         event = replace(event, workspace=setup.workspace)
     return event

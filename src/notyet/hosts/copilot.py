@@ -1,4 +1,4 @@
-"""GitHub Copilot CLI, measured on 1.0.102: `copilot -p` with a scripted model.
+"""GitHub Copilot CLI, measured on 1.0.102 with a scripted model (docs/how-to/copilot.md).
 
 It shows its user nothing that a hook says, and cannot be made to end a turn. Hooks that are
 registered as `agentStop` get keys in camel case and no name of the event; those registered as
@@ -77,9 +77,7 @@ HOST = Copilot(
     name="copilot",
     title="GitHub Copilot CLI",
     program="copilot",
-    proof="proven",
     tested="1.0.102",
-    tested_on="2026-11-16",
     signs=(
         "stopReason sessionId !hook_event_name",
         "stop_reason timestamp",
@@ -112,6 +110,12 @@ HOST = Copilot(
     halt={},  # `continue: false` has no effect
     context={"additionalContext": "{text}"},
     note="",  # `systemMessage` is never shown
+    settings={"user": ".copilot/hooks/notyet.json", "project": ".github/hooks/notyet.json"},
+    layout="flat",
+    handler={"type": "command", "bash": "{command}", "timeoutSec": "{timeout}"},
+    beside={"version": 1},
+    looks_above=True,
+    home_variable="COPILOT_HOME",
     timeout=30.0,
     inside=("COPILOT_CLI",),
     command_line=CommandLine(  # continues the conversation of this id if there is one

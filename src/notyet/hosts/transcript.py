@@ -90,15 +90,9 @@ def _read(path: str, read: Callable[[int, int], T]) -> T | None:
 
 def tail_of(path: str) -> bytes:
     """Return the last bytes of a file; none if it cannot be read."""
-    try:
-        handle = light.open(light.expanduser(path), _READ)
-        try:
-            start = max(0, light.fstat(handle).st_size - _BLOCK)
-            return light.pread(handle, _BLOCK, start)
-        finally:
-            light.close(handle)
-    except (OSError, ValueError):
-        return b""
+    return (
+        _read(path, lambda handle, size: light.pread(handle, _BLOCK, max(0, size - _BLOCK))) or b""
+    )
 
 
 def _search(handle: int, size: int) -> str | None:

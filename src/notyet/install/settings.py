@@ -203,8 +203,8 @@ class Settings:
     def user_folder(self, environ: Mapping[str, str]) -> str:
         """Return the host's folder of the user; empty if there is none."""
         named = environ.get(self.host.home_variable, "") if self.host.home_variable else ""
-        folder, _ = os.path.split(self.host.settings["user"])
-        path = named or os.path.join(environ.get("HOME", ""), folder)
+        top, *below = os.path.dirname(self.host.settings["user"]).split(os.sep)
+        path = os.path.join(named or os.path.join(environ.get("HOME", ""), top), *below)
         return path if os.path.isabs(path) else ""
 
     def _no_home(self, environ: Mapping[str, str]) -> str:

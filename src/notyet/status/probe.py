@@ -102,7 +102,7 @@ def probe(facts: HostFacts, entry: Registration) -> Probe:
     """Send a stop that runs no gate, and return what came back."""
     session = _session()
     done = _run(facts, entry, session, {PROBE: session}, TIMEOUT)
-    words = _words(done) or _on_stderr(entry, done)
+    words = _words(done) or _on_stderr(facts, entry, done)
     problem = _unanswered(done, TIMEOUT)
     if not problem and not words.startswith("notyet"):
         answer = first_line(clean(done.stdout.decode("utf-8", "replace")))
@@ -235,11 +235,13 @@ def _words(done: Exit) -> str:
     return next((" ".join(clean(t).split()) for t in texts if isinstance(t, str) and t.strip()), "")
 
 
-def _on_stderr(entry: Registration, done: Exit) -> str:
-    """Return the answer of a command whose host reads stderr only."""
+def _on_stderr(facts: HostFacts, entry: Registration, done: Exit) -> str:
+    """Return the answer to a host that reads stderr only, or that shows its user nothing."""
     line = notyet_line(entry.command)
-    is_quiet = line is not None and line.verb != "hook" and not done.stdout.strip()
-    return " ".join(clean(done.stderr.decode("utf-8", "replace")).split()) if is_quiet else ""
+    has_no_place = not facts.host.note or (line is not None and line.verb != "hook")
+    if not has_no_place or done.stdout.strip():
+        return ""
+    return " ".join(clean(done.stderr.decode("utf-8", "replace")).split())
 
 
 def _of(entry: Registration, done: Exit) -> dict[str, Any]:

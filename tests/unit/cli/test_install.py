@@ -146,3 +146,20 @@ def test_a_file_that_the_host_cannot_read_is_told_of(place, capsys):
     (place / ".claude" / "settings.json").write_text("{")
     assert main(["install", "claude", "--yes"]) == 0
     assert "settings.json:1:2: invalid JSON" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("scope", ["--user", "--project"])
+def test_copilot_gets_a_file_of_ours_which_is_gone_after_uninstalling(scope, place, home, capsys):
+    (place / ".git").mkdir(exist_ok=True)
+    folder = place / ".github" if scope == "--project" else home / ".copilot"
+    assert main(["install", "copilot", "--yes", scope]) == 0
+    written = json.loads((folder / "hooks" / "notyet.json").read_text())
+    assert written["version"] == 1
+    assert list(written["hooks"]) == ["agentStop", "subagentStop", "sessionStart", "subagentStart"]
+    for event, (entry,) in written["hooks"].items():
+        assert entry.keys() == {"type", "bash", "timeoutSec"}
+        assert entry["timeoutSec"] == (1800 if event.endswith("Stop") else 30)
+        assert f"hook --host copilot --timeout {entry['timeoutSec']}" in entry["bash"]
+    assert main(["install", "copilot", "--yes", scope]) == 0
+    assert main(["uninstall", "copilot", "--yes"]) == 0
+    assert not (folder / "hooks").exists()

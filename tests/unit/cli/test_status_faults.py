@@ -278,7 +278,7 @@ def world_of(tmp_path, monkeypatch, capsys):
     return lambda host: World(host, tmp_path, monkeypatch, capsys)
 
 
-@pytest.mark.parametrize("host", [*BOTH, "gemini"])
+@pytest.mark.parametrize("host", [*BOTH, "gemini", "copilot"])
 def test_a_healthy_machine_has_no_fault(world_of, host):
     world = world_of(host)
     assert world.found() == (0, {})

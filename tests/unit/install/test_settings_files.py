@@ -136,3 +136,15 @@ def test_a_config_that_does_not_parse_is_told_of_before_anything_is_chosen(tmp_p
         CODEX.target("user", "/", {"HOME": str(tmp_path)})
     _, (mistake,) = CODEX.found("/", {"HOME": str(tmp_path)})
     assert mistake.line == 1
+
+
+def test_copilot_has_files_of_ours_alone_and_its_variable_names_their_parent(project, tmp_path):
+    copilot = settings_of("copilot")
+    home = {"HOME": str(tmp_path / "home")}
+    assert scopes(copilot.files(str(project), home), tmp_path) == [
+        ("user", "home/.copilot/hooks/notyet.json"),
+        ("project", "p/.github/hooks/notyet.json"),
+    ]
+    moved = home | {"COPILOT_HOME": str(tmp_path / "moved")}
+    assert copilot.user_folder(moved) == str(tmp_path / "moved" / "hooks")
+    assert copilot.user_folder(home | {"COPILOT_HOME": "moved"}) == ""
