@@ -12,6 +12,7 @@ from clients.programs import (
     CLAUDE,
     CLAUDE_OLD,
     CODEX,
+    DROID,
     GEMINI,
     QWEN,
     Program,
@@ -29,6 +30,7 @@ CLIENTS = {
 }
 # The hosts that the contract is for (test_every_host.py): a line each.
 HOSTS: dict[str, tuple[Program, str, str]] = {
+    "droid": (DROID, "clients.droid.driver", "Droid"),
     "gemini": (GEMINI, "clients.gemini.driver", "GeminiCli"),
     "qwen": (QWEN, "clients.qwen.driver", "Qwen"),
 }

@@ -112,6 +112,15 @@ QWEN = Program(
     "package/cli-entry.js",
     "QWEN_BIN",
 )
+DROID = Program(
+    "droid",
+    "0.225.2",
+    "@factory/cli-linux-x64@0.225.2",
+    "d5cb4f989c00aacd2cfd0362685a7abf1afdd0041aee3dd5805ccb9ecf4e6937"
+    "dfcce09de1cb04c4da4be30f7db4d9412e641b6d8aa9d2b5079408680fc477d4",
+    "package/bin/droid",
+    "DROID_BIN",
+)
 
 
 def path_of(program: Program) -> Path | str:

@@ -93,6 +93,8 @@ def test_an_error_of_the_model_is_no_stop_that_gates_are_run_for(host):
 @pytest.mark.full
 @pytest.mark.rule("B4")
 def test_a_session_that_is_resumed_is_gated_as_the_same_session(host):
+    if not host.RESUME:
+        pytest.skip("it does not resume sessions without its vendor's server")
     host.gates(LIMITED.format(1) + READY)
     host.install()
     host.is_one_session = True
