@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, folded, table, width
 from notyet.hosts.known_programs import every_program
-from notyet.install.settings import settings_of
+from notyet.install.settings import installable, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,6 +120,15 @@ def host_argument(name: str) -> str:
                 f"agents of {row.title} cannot be sent back: {row.cannot}; {do}"
             )
     return name
+
+
+def add_host(parser: argparse.ArgumentParser, words: str = "", nargs: str | None = None) -> None:
+    """Add the host as an argument; there are too many to name them all."""
+    names = installable()
+    words += f"{' or '.join(names[:2])}, or another one of notyet hosts"
+    parser.add_argument(
+        "host", type=host_argument, choices=names, metavar="HOST", help=words, nargs=nargs
+    )
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from notyet.cli.hosts import host_argument
+from notyet.cli.hosts import add_host
 from notyet.cli.person import agreed, record_act, refuse, why_refused
 from notyet.cli.terminal import Style
 from notyet.cli.times import duration
@@ -29,7 +29,6 @@ from notyet.install.settings import (
     HOOK_TIMEOUT,
     START_TIMEOUT,
     CannotInstall,
-    installable,
     settings_of,
 )
 
@@ -56,10 +55,7 @@ _COLOURS = {"+": "green", "-": "red"}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    names = installable()
-    parser.add_argument(
-        "host", type=host_argument, choices=names, metavar="HOST", help=" or ".join(names)
-    )
+    add_host(parser)
     add_options(parser, " (default)")
     parser.add_argument(
         "--timeout",

@@ -8,7 +8,7 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from notyet.cli.hosts import host_argument
+from notyet.cli.hosts import add_host
 from notyet.cli.person import refuse
 from notyet.cli.signals import ended_in_order
 from notyet.cli.stop_options import add_event_options, described_stop, read_stop
@@ -47,6 +47,7 @@ EXAMPLES = (
     ("notyet status --json", "everything for programs"),
 )
 _ABOUT_STOP = ("as_host", "event", "agent_type", "agent_id", "agent_name", "payload", "workspace")
+_MOST_NAMED = 4  # hosts that are not here
 _ANSWERS = {"yes": "green", "partly": "yellow", "perhaps": "yellow", "no": "red"}
 _LEVELS = {"fault": "red", "warning": "yellow", "note": "dim"}
 _INDENT = "  "
@@ -57,15 +58,7 @@ _TEXT = len(_INDENT) + _LABEL + 2  # columns before what follows it
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    hosts = installable()
-    parser.add_argument(
-        "host",
-        nargs="?",
-        type=host_argument,
-        metavar="HOST",
-        choices=hosts,
-        help=f"only {' or '.join(hosts)}",
-    )
+    add_host(parser, "only ", nargs="?")
     parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--ask", action="store_true", help="run the gates, as each host would")
@@ -152,7 +145,9 @@ class _Screen:
                 self._host(status)
         absent = [status.title for status in found.hosts if not status.is_here]
         if absent:
-            print(self._paint(f"\nnot found: {', '.join(absent)}", "dim"))
+            is_long = len(absent) > _MOST_NAMED
+            names = f"{len(absent)} hosts (notyet hosts)" if is_long else ", ".join(absent)
+            print(self._paint(f"\nnot found: {names}", "dim"))
         self._recent(found)
 
     def _answer(self, answer: Answer) -> None:

@@ -8,7 +8,7 @@ import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from notyet.cli.hosts import host_argument
+from notyet.cli.hosts import add_host
 from notyet.cli.install import add_options, guarded
 from notyet.cli.person import agreed, refuse
 from notyet.config.find import state_folder, user_folder
@@ -57,15 +57,7 @@ _LEDGER = ("", "-wal", "-shm", ".lock")  # the endings of its files
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    names = installable()
-    parser.add_argument(
-        "host",
-        nargs="?",
-        type=host_argument,
-        choices=names,
-        metavar="HOST",
-        help=" or ".join(names),
-    )
+    add_host(parser, nargs="?")
     add_options(parser, " (without an option: all of these)")
     parser.add_argument(
         "--purge",
@@ -81,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
             return refuse("uninstall", "--purge is for all hosts and settings; give it alone", 2)
         return guarded("uninstall", args, lambda screen: _purge(screen, yes=args.yes))
     if not args.host:
-        return refuse("uninstall", f"name a host ({' or '.join(installable())}), or --purge", 2)
+        return refuse("uninstall", "name a host of notyet hosts, or --purge", 2)
     host = settings_of(args.host)
     return guarded("uninstall", args, lambda screen: _uninstall(screen, host, args.scope))
 
