@@ -14,6 +14,7 @@ from clients.programs import (
     CODEX,
     DROID,
     GEMINI,
+    GOOSE,
     QWEN,
     Program,
     check_given,
@@ -32,6 +33,7 @@ CLIENTS = {
 HOSTS: dict[str, tuple[Program, str, str]] = {
     "droid": (DROID, "clients.droid.driver", "Droid"),
     "gemini": (GEMINI, "clients.gemini.driver", "GeminiCli"),
+    "goose": (GOOSE, "clients.goose.driver", "Goose"),
     "qwen": (QWEN, "clients.qwen.driver", "Qwen"),
 }
 # Where versions cannot differ, only the newest one is tried.

@@ -78,5 +78,5 @@ def test_every_command_and_every_dialect_has_a_page():
 
     for host in HOSTS:
         assert (DOCS / "reference" / "wire" / f"{host}.md").exists(), host
-    for page in ("claude-code", "codex", "mux", "conclaude", "gemini", "qwen"):
+    for page in ("claude-code", "codex", "mux", "conclaude", "gemini", "qwen", "goose"):
         assert (DOCS / "how-to" / f"{page}.md").exists()

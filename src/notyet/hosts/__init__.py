@@ -29,6 +29,7 @@ HOSTS = (
     "copilot",
     "droid",
     "gemini",
+    "goose",
     "qwen",
     "vibe",
     "mux",

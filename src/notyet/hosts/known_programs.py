@@ -65,7 +65,6 @@ OTHERS = (
         signs=("cursor_version", "conversation_id generation_id"),
         inside=("CURSOR_AGENT",),
     ),
-    Host(name="goose", title="goose", program="goose", signs=("event !hook_event_name",)),
     ClaudeLike(
         name="junie",
         title="Junie",

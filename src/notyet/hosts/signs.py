@@ -56,6 +56,7 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
             ),
         ),
     ),
+    ("goose", ((("event", "", ()), ("hook_event_name", "!", ())),)),
     (
         "qwen",
         (
@@ -74,7 +75,6 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
         "cursor",
         ((("cursor_version", "", ()),), (("conversation_id", "", ()), ("generation_id", "", ()))),
     ),
-    ("goose", ((("event", "", ()), ("hook_event_name", "!", ())),)),
     ("junie", ((("project_path", "", ()),),)),
     ("letta", ((("event_type", "", ()), ("working_directory", "", ())),)),
     (

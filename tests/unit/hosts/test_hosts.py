@@ -47,7 +47,7 @@ def test_a_host_is_answered_in_its_words(host, vector):
 @pytest.mark.parametrize("settings", [{}, {"claude": "block"}])
 @pytest.mark.parametrize("note", ["", "a note"])
 @pytest.mark.parametrize("verdict", VERDICTS, ids=repr)
-@pytest.mark.parametrize("host", ["claude", "codex", "mux", "gemini", "qwen"])
+@pytest.mark.parametrize("host", ["claude", "codex", "mux", "gemini", "qwen", "goose"])
 def test_no_json_reply_blocks_and_halts_at_once_or_exits_with_a_code(host, verdict, note, settings):
     for version in (None, "2.1.325", "1.0.0"):
         for event in (stop(host_version=version), substop(host_version=version)):
@@ -130,6 +130,26 @@ def test_a_host_reads_what_it_writes_and_allows_by_its_silence(host):
     event = host.read_event(written, {})
     assert (event.scope, event.session_id, event.cwd) == ("agent", "s", "/w")
     assert host.write_reply(Allow(), "", event, {}) == Reply(stdout=host.silence)
+
+
+@pytest.mark.rule("C4")
+def test_goose_calls_a_failed_model_call_a_stop_without_a_last_message():
+    payload = {"event": "Stop", "session_id": "20261116_1", "last_assistant_message": "Done."}
+    read = host_named("goose").read_event
+    assert read(payload, {}).ending == "done"
+    assert read(payload | {"last_assistant_message": None}, {}).ending == "error"
+
+
+@pytest.mark.parametrize("variable", ["GOOSE_PATH_ROOT", "XDG_DATA_HOME"])
+def test_sessions_of_goose_are_told_apart_by_the_folder_in_which_their_ids_are_unique(variable):
+    payload = {"event": "Stop", "session_id": "20261116_1", "last_assistant_message": "Done."}
+    read = host_named("goose").read_event
+    ids = [read(payload, {variable: folder}).session_id for folder in ("/a", "/b", "/a", "")]
+    assert len(set(ids)) == 3
+    assert ids[0] == ids[2] != ids[1]
+    assert ids[3] == "20261116_1"
+    assert read({"event": "Stop"}, {variable: "/a"}).session_id == ""
+    assert read({"event": "SessionEnd"}, {variable: "/a"}) is None
 
 
 def test_a_misspelt_attribute_of_a_host_is_refused():
