@@ -33,16 +33,9 @@ class Checks:
 
     def faults(self, facts: HostFacts) -> Iterator[Fault]:
         """Yield what keeps the host from running our entries."""
-        trust = facts.host.folder_trust
-        if trust is None or is_trusted(trust, facts.cwd, facts.environ):
-            return
-        for entry in facts.entries:
-            if entry.file.scope in {"project", "local"} or trust.users_too:
-                what = (
-                    f"{facts.host.title} silently skips hooks in this folder, because you did not "
-                    "tell it that you trust the folder."
-                )
-                yield facts.entry_fault("folder-not-trusted", entry, what, trust.how)
+        yield from _switched_off(facts)
+        yield from _disabled(facts)
+        yield from _untrusted(facts)
 
     def is_accepted(self, facts: HostFacts) -> bool:
         """Return True if the user accepted this project in the host, with what its files run."""
@@ -52,6 +45,51 @@ class Checks:
     def argv(self, entry: Registration) -> tuple[str, ...]:
         """Return how the host starts the command of an entry."""
         return ("/bin/sh", "-c", entry.command)
+
+
+def _switched_off(facts: HostFacts) -> Iterator[Fault]:
+    """Find the switches that are off in the nearest file that sets them."""
+    for key, off in facts.host.switches.items():
+        path = key.split(".")
+        setting = [content for content in facts.files if isinstance(content.get(*path), bool)]
+        if setting and setting[-1].get(*path) is off:
+            yield facts.fault(
+                "hooks-disabled",
+                f"{key} is {str(off).lower()}, so {facts.host.title} runs no hook at all.",
+                where=setting[-1].where(*path),
+                fix="remove it",
+            )
+
+
+def _disabled(facts: HostFacts) -> Iterator[Fault]:
+    """Find our entries in the lists of hooks that the user disabled."""
+    path = facts.host.disabled.split(".")
+    ours = [name for entry in facts.entries for name in (entry.handler.get("name"), entry.command)]
+    for content in facts.files if facts.host.disabled else ():
+        names = content.get(*path)
+        for at, name in enumerate(names if isinstance(names, list) else ()):
+            if name in ours:
+                yield facts.fault(
+                    "hooks-disabled",
+                    f"{facts.host.disabled} has notyet's hook, so {facts.host.title} does not run "
+                    "it.",
+                    where=content.where(*path, at),
+                    fix="remove it from that list",
+                )
+
+
+def _untrusted(facts: HostFacts) -> Iterator[Fault]:
+    """Find our entries that the host skips, because the folder is not trusted."""
+    trust = facts.host.folder_trust
+    if trust is None or is_trusted(trust, facts.cwd, facts.environ):
+        return
+    for entry in facts.entries:
+        if entry.file.scope in {"project", "local"} or trust.users_too:
+            what = (
+                f"{facts.host.title} silently skips hooks in this folder, because you did not "
+                "tell it that you trust the folder."
+            )
+            yield facts.entry_fault("folder-not-trusted", entry, what, trust.how)
 
 
 def is_trusted(trust: FolderTrust, folder: str, environ: Mapping[str, str]) -> bool:

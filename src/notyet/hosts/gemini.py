@@ -113,6 +113,8 @@ HOST = Gemini(
     # It shows its user the name of a hook, or else the whole command.
     handler={"name": "notyet", **ClaudeLike.handler},
     matchers={"BeforeTool": _ENDS_SUBAGENT},
+    switches={"hooksConfig.enabled": False},
+    disabled="hooksConfig.disabled",
     timeout=60.0,
     timeout_unit=0.001,
     inside=("GEMINI_CLI",),

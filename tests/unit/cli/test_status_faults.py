@@ -15,6 +15,7 @@ from status_world import GATES, World
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "status.md"
 BOTH = ("claude", "codex")
 CLAUDE, CODEX = BOTH[:1], BOTH[1:]
+GEMINI = ("gemini",)
 # No faults, but agents are not certainly checked.
 NOT_A_YES = ("not-probed", "no-gates", "folder-not-accepted")
 REVIEW = f'{GATES}[gates.review]\nrun = "true"\nfor = "*"\n'
@@ -33,7 +34,8 @@ def setting(name="", **fields):
     """Change the user's settings, the project's or those of the organisation."""
 
     def plant(world):
-        places = {"": None, "project": world.project / ".claude/settings.json"}
+        folder = ".gemini" if world.host == "gemini" else ".claude"
+        places = {"": None, "project": world.project / folder / "settings.json"}
         places["local"] = world.project / ".claude/settings.local.json"
         places["managed"] = world.managed / "managed-settings.json"
         world.change(lambda value: value.update(fields), places[name])
@@ -232,6 +234,9 @@ PLANTED = [
     ("hooks-disabled", CLAUDE, setting("managed", disableAllHooks=True)),
     ("hooks-disabled", CLAUDE, with_variable("CLAUDE_CODE_SIMPLE")),
     ("hooks-disabled", CODEX, config("", "\n[features]\nhooks = false\n")),
+    ("hooks-disabled", GEMINI, setting(hooksConfig={"enabled": False})),
+    ("hooks-disabled", GEMINI, setting("project", hooksConfig={"enabled": False})),
+    ("hooks-disabled", GEMINI, setting(hooksConfig={"disabled": ["other", "notyet"]})),
     ("managed-hooks-only", CLAUDE, setting("managed", allowManagedHooksOnly=True)),
     ("managed-hooks-only", CLAUDE, setting("managed", strictPluginOnlyCustomization=["hooks"])),
     ("managed-hooks-only", CODEX, requirements),
