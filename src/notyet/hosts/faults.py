@@ -96,20 +96,34 @@ def is_trusted(trust: FolderTrust, folder: str, environ: Mapping[str, str]) -> b
     """Return True if the host's user trusts a folder, or one around it."""
     if trust.variable and environ.get(trust.variable, "").lower() in {"1", "true"}:
         return True
-    path = Path(environ.get("HOME", ""), trust.file)
+    if trust.switch:
+        is_on = _value_in(trust.switch[0], trust.switch[1:], environ)
+        if not (is_on if isinstance(is_on, bool) else trust.is_on):
+            return True
+    known = _value_in(trust.file, trust.keys, environ)
+    rules: dict[str, bool] = {}  # of two that are for a folder, the nearest counts
+    if isinstance(known, list):
+        rules = {os.path.realpath(name): True for name in known if isinstance(name, str)}
+    for name, value in known.items() if isinstance(known, dict) else ():
+        place = os.path.dirname(name) if value in trust.parents else name
+        if value in (*trust.values, *trust.parents, *trust.refused):
+            rules[os.path.realpath(place)] = value not in trust.refused
+    here = Path(folder).resolve()
+    around = map(str, (here, *here.parents))
+    return next((rules[place] for place in around if place in rules), False)
+
+
+def _value_in(file: str, keys: Sequence[str], environ: Mapping[str, str]) -> Any:
+    """Return what a file of the user has at these keys; None if it has nothing there."""
+    path = Path(environ.get("HOME", ""), file)
     try:
         text = path.read_text(encoding="utf-8")
-        known: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        value: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except (OSError, ValueError, RecursionError):
-        return False
-    for key in trust.keys:
-        known = known.get(key) if isinstance(known, dict) else None
-    if isinstance(known, dict):
-        known = [name for name, value in known.items() if value in trust.values]
-    names = {name for name in known if isinstance(name, str)} if isinstance(known, list) else set()
-    trusted = {os.path.realpath(name) for name in names}
-    here = Path(folder).resolve()
-    return any(str(around) in trusted for around in (here, *here.parents))
+        return None
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def managed_only(facts: HostFacts, content: SettingsContent, key: str) -> Fault:

@@ -7,7 +7,7 @@ by calling the tool `complete_task` with its report, and a `BeforeTool` hook can
 from __future__ import annotations
 
 from notyet.core.record import replace
-from notyet.hosts.host import ClaudeLike, CommandLine
+from notyet.hosts.host import ClaudeLike, CommandLine, FolderTrust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,6 +113,16 @@ HOST = Gemini(
     # It shows its user the name of a hook, or else the whole command.
     handler={"name": "notyet", **ClaudeLike.handler},
     matchers={"BeforeTool": _ENDS_SUBAGENT},
+    folder_trust=FolderTrust(
+        file=".gemini/trustedFolders.json",
+        values=("TRUST_FOLDER",),
+        parents=("TRUST_PARENT",),
+        refused=("DO_NOT_TRUST",),
+        switch=(".gemini/settings.json", "security", "folderTrust", "enabled"),
+        variable="GEMINI_CLI_TRUST_WORKSPACE",
+        how="start gemini in this folder and trust it; where it runs without a terminal, set "
+        "GEMINI_CLI_TRUST_WORKSPACE=true",
+    ),
     switches={"hooksConfig.enabled": False},
     disabled="hooksConfig.disabled",
     timeout=60.0,

@@ -67,12 +67,17 @@ class FolderTrust(Record, kw_only=True):
     """Where a host remembers the folders whose hooks its user trusts; it skips others' silently.
 
     `file` is below the user's home and holds JSON or TOML; at `keys` stands a list of folders, or a
-    table of them in which one of `values` means trust. A folder covers those below it.
+    table of them in which one of `values` means trust. A folder covers those below it, down to one
+    that is `refused`; `parents` are values that mean the folder around the one that is named.
     """
 
     file: str
     keys: tuple[str, ...] = ()
     values: tuple[object, ...] = ()
+    parents: tuple[object, ...] = ()
+    refused: tuple[object, ...] = ()
+    switch: tuple[str, ...] = ()  # a file there, and keys: with false, every folder is trusted
+    is_on: bool = True  # the switch, where the file does not say
     variable: str = ""  # which trusts every folder
     users_too: bool = False  # it skips the user's own hooks there, too
     how: str  # what a person does to trust a folder

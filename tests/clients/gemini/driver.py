@@ -7,7 +7,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from clients.model import gemini
-from clients.world import World
+from clients.world import NOTYET, World
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +48,15 @@ class GeminiCli(World):
     @property
     def trusted(self) -> Path:
         return self.home / ".gemini" / "trustedFolders.json"
+
+    @property
+    def path(self) -> str:
+        """A PATH with notyet and Gemini CLI on it, as on the machine of somebody who has them."""
+        folder = self.folder / "bin"
+        if not folder.exists():
+            folder.mkdir()
+            (folder / "gemini").symlink_to(self.program)
+        return f"{folder}:{NOTYET.parent}:{self.environ['PATH']}"
 
     def trust_project(self) -> None:
         """Let Gemini CLI run here: elsewhere it refuses to without a terminal."""

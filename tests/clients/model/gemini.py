@@ -59,6 +59,12 @@ def read(body: dict[str, Any], headers: dict[str, str]) -> Request:
     )
 
 
+def contexts(request: Request) -> list[str]:
+    """Return what start hooks told the agent; the program escapes it a little."""
+    said = json.dumps(request.raw["contents"])
+    return re.findall(r"<hook_context>(.*?)</hook_context>", said)
+
+
 def aside(_request: Request) -> list[dict[str, Any]] | None:
     """Leave every request to the script."""
     return None

@@ -132,6 +132,11 @@ def not_on_the_path(world):
     world.register(start="")
 
 
+def only_in_the_project(world):
+    world.settings.unlink()
+    world.register("project")
+
+
 def launcher_of_another_version(world):
     path = world.launch() / "launch.py"
     path.write_text(f"{path.read_text()}# of another version\n")
@@ -257,6 +262,7 @@ PLANTED = [
     ("hook-modified", CODEX, config("sha256:", "sha256:0")),
     ("hook-disabled", CODEX, config("trusted_hash", "enabled = false\ntrusted_hash")),
     ("project-untrusted", CODEX, only_in_a_strange_project),
+    ("folder-not-trusted", GEMINI, only_in_the_project),
     ("folder-not-accepted", CLAUDE, lambda world: world.accept("/elsewhere")),
     ("version-too-old", CLAUDE, answering("echo '2.0.41 (Claude Code)'", "claude")),
     ("version-old", CLAUDE, answering("echo '2.1.162 (Claude Code)'", "claude")),

@@ -39,6 +39,30 @@ def test_a_table_and_a_list_of_folders_are_read(home):
     assert trusts(home, LIST, f'[a]\nfolders = [1, "{folder}"]\n')
 
 
+def test_the_nearest_folder_counts_and_a_value_may_mean_the_one_around(home):
+    folder = str(home / "project")
+    trust = FolderTrust(
+        file=".x/folders.json", values=("T",), parents=("P",), refused=("N",), how="start x there"
+    )
+    assert trusts(home, trust, json.dumps({folder: "T"}), "project/below")
+    assert not trusts(
+        home, trust, json.dumps({folder: "T", f"{folder}/below": "N"}), "project/below"
+    )
+    assert trusts(home, trust, json.dumps({folder: "N", f"{folder}/below": "T"}), "project/below")
+    assert trusts(home, trust, json.dumps({f"{folder}/other": "P"}))
+    assert not trusts(home, trust, json.dumps({folder: "?"}))
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_switch_makes_trust_needless(home, is_on):
+    switch = (".x/settings.json", "trust", "enabled")
+    trust = FolderTrust(file=".x/folders.json", switch=switch, is_on=is_on, how="start x there")
+    assert trusts(home, trust, "{}") != is_on
+    for said in (True, False):
+        (home / ".x/settings.json").write_text(json.dumps({"trust": {"enabled": said}}))
+        assert trusts(home, trust, "{}") != said
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", "5", '{"a": {"b": 1}}', "[[[[", '"x"', "a = 1"])
 @pytest.mark.parametrize("trust", [TABLE, LIST])
 def test_a_file_that_says_nothing_of_folders_trusts_none(home, trust, content):
