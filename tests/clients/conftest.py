@@ -16,6 +16,7 @@ from clients.programs import (
     GEMINI,
     GOOSE,
     QWEN,
+    VIBE,
     Program,
     check_given,
     node_of,
@@ -34,6 +35,7 @@ HOSTS: dict[str, tuple[Program, str, str]] = {
     "droid": (DROID, "clients.droid.driver", "Droid"),
     "gemini": (GEMINI, "clients.gemini.driver", "GeminiCli"),
     "goose": (GOOSE, "clients.goose.driver", "Goose"),
+    "vibe": (VIBE, "clients.vibe.driver", "Vibe"),
     "qwen": (QWEN, "clients.qwen.driver", "Qwen"),
 }
 # Where versions cannot differ, only the newest one is tried.

@@ -190,7 +190,14 @@ class _Download:
             )
         self._run([python, "-m", "venv", str(folder)])
         own = str(folder / "bin" / "python")
-        pinned = ("--require-hashes", "--only-binary", ":all:", "-r", str(self.wanted.lock))
+        pinned = (
+            "--require-hashes",
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            "-r",
+            str(self.wanted.lock),
+        )
         self._pip("install", *pinned, python=own)
         for script in (folder / "bin").iterdir():
             content = b"" if script.is_symlink() else script.read_bytes()

@@ -121,6 +121,7 @@ DROID = Program(
     "package/bin/droid",
     "DROID_BIN",
 )
+VIBE = Program("vibe", "3.0.2", inside="bin/vibe", variable="VIBE_BIN", lock="vibe.txt")
 
 
 def path_of(program: Program) -> Path | str:

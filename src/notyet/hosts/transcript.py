@@ -65,7 +65,11 @@ def ends_of(path: str | None) -> tuple[bytes, bytes]:
 
 def values_in(path: str, hint: bytes) -> list[Any]:
     """Return the lines of a JSONL file that contain a hint, the last one first."""
-    return _read(path, lambda *file: list(map(_value, _lines(*file, (hint,))))) or []
+
+    def read(handle: int, size: int) -> list[Any]:
+        return [_value(line) for line in _lines(handle, size, (hint,))]
+
+    return _read(path, read) or []
 
 
 def _ends(handle: int, size: int) -> tuple[bytes, bytes]:

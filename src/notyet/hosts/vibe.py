@@ -13,7 +13,7 @@ from __future__ import annotations
 from notyet import light
 from notyet.core.record import variant
 from notyet.hosts import wire
-from notyet.hosts.host import ClaudeLike, CommandLine
+from notyet.hosts.host import ClaudeLike, CommandLine, FolderTrust
 from notyet.hosts.transcript import joined, values_in
 
 TYPE_CHECKING = False
@@ -78,6 +78,11 @@ HOST = Vibe(
         "timeout": "{timeout}",
     },
     home_variable="VIBE_HOME",
+    folder_trust=FolderTrust(
+        file=".vibe/trusted_folders.toml",
+        keys=("trusted",),
+        how="start `vibe` in this folder once and trust it, or start it with --trust",
+    ),
     timeout=60.0,
     command_line=CommandLine(
         start="{args} --output streaming -p",
