@@ -15,6 +15,8 @@ from clients.programs import (
     DROID,
     GEMINI,
     GOOSE,
+    OPENCODE,
+    PI,
     QWEN,
     VIBE,
     Program,
@@ -37,6 +39,8 @@ HOSTS: dict[str, tuple[Program, str, str]] = {
     "goose": (GOOSE, "clients.goose.driver", "Goose"),
     "vibe": (VIBE, "clients.vibe.driver", "Vibe"),
     "qwen": (QWEN, "clients.qwen.driver", "Qwen"),
+    "opencode": (OPENCODE, "clients.opencode.driver", "OpenCode"),
+    "pi": (PI, "clients.pi.driver", "Pi"),
 }
 # Where versions cannot differ, only the newest one is tried.
 NEWEST = [name for name in CLIENTS if name != "claude-2.1.197"]
@@ -119,7 +123,7 @@ def say_proven(terminalreporter):
     for kind, reports in terminalreporter.stats.items():
         for report in reports if kind != "deselected" else ():  # those are tests
             host = dict(getattr(report, "user_properties", ())).get("host")
-            if host not in seen:
+            if host not in seen or not isinstance(report, pytest.TestReport):
                 continue
             if report.failed:
                 seen[host]["failed"].append(report.nodeid.rpartition("::")[2])

@@ -123,6 +123,23 @@ DROID = Program(
 )
 VIBE = Program("vibe", "3.0.2", inside="bin/vibe", variable="VIBE_BIN", lock="vibe.txt")
 
+OPENCODE = Program(
+    "opencode",
+    "1.18.33",
+    "opencode-linux-x64@1.18.33",
+    "abfb7fde9d824f1393f72da4be37ac6ff2d969bdbed5eaa5861580d3605eea68"
+    "d3b6662d341701b2b239c83a38170ed948f056da8c8c20630d46a88a4238805b",
+    "package/bin/opencode",
+    "OPENCODE_BIN",
+)
+PI = Program(
+    "pi",
+    "0.87.1",
+    inside="node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js",
+    variable="PI_BIN",
+    lock="pi",
+)
+
 
 def path_of(program: Program) -> Path | str:
     """Return where a program is; or, as text, why it cannot be had."""

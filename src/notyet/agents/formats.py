@@ -268,6 +268,39 @@ def read_vibe(entry: Entry, builder: TurnBuilder) -> None:
         builder.answered(_dict(entry.get("state")).get("outputText"))
 
 
+def read_pi(entry: Entry, builder: TurnBuilder) -> None:
+    """Read a line of `pi -p --mode json`."""
+    kind = entry.get("type")
+    message = _dict(entry.get("message"))
+    if kind == "session":
+        builder.named(entry.get("id"))
+    elif kind == "agent_start":
+        builder.accept()
+    elif kind == "turn_end":
+        builder.turns += 1
+        builder.model = _text(message.get("model")) or builder.model
+        builder.say(_joined(message.get("content")))
+        figures = ("input", "output", "cacheRead", "cacheWrite")
+        builder.count(str(message.get("timestamp")), _dict(message.get("usage")), figures)
+    elif kind == "tool_execution_start":
+        _use(builder, entry.get("toolName"), entry.get("args"))
+    elif kind == "tool_execution_end":
+        builder.answered(_joined(_dict(entry.get("result")).get("content")))
+    elif kind == "agent_end":
+        _pi_end(entry, builder)
+
+
+def _pi_end(entry: Entry, builder: TurnBuilder) -> None:
+    last = next(iter([*_dicts(entry.get("messages"))][-1:]), {})
+    reason, error = _text(last.get("stopReason")), last.get("errorMessage")
+    if entry.get("willRetry"):
+        builder.report(error)
+        return
+    if reason == "error":
+        builder.fail(error)
+    builder.finish(_STOPS.get(reason, "end_turn"))
+
+
 def _use(builder: TurnBuilder, name: object, given: object) -> None:
     script = _dict(given).get("command") if _text(name) in _SHELLS else None
     builder.use(name, given, script)
@@ -311,4 +344,5 @@ READERS: dict[str, Callable[[Entry, TurnBuilder], None]] = {
     "qwen-stream": read_qwen,
     "copilot-json": read_copilot,
     "droid-stream": read_droid,
+    "pi-json": read_pi,
 }

@@ -33,8 +33,11 @@ def _settings_files(host: Host, folder: str, environ: Mapping[str, str]) -> Iter
     for scope, path in host.settings.items():
         inner, name = light.split(path)
         if scope == "user":
-            users = environ.get(host.home_variable) or light.join(home_folder(environ), inner)
-            places.append((users, name))
+            folders = inner.split("/")
+            depth = host.home_depth
+            home = environ.get(host.home_variable)
+            home = home or light.join(home_folder(environ), *folders[:depth])
+            places.append((light.join(home, *folders[depth:]), name))
             continue
         here = light.real_folder(folder)
         root = root_of(here)

@@ -30,6 +30,8 @@ HOSTS = (
     "droid",
     "gemini",
     "goose",
+    "opencode",
+    "pi",
     "qwen",
     "vibe",
     "mux",

@@ -154,6 +154,7 @@ class Host(Record, kw_only=True):
     looks_above: bool = False  # it finds a project's file from the folders below
     home_variable: str = ""  # names the user's folder of the host
     folder_trust: FolderTrust | None = None
+    home_depth: int = 1  # how many folders of the path below the home it stands for
     managed: str = ""  # the folder of the settings of this machine's administrator
     switches: Mapping[str, bool] = {}  # key of a setting: its value with which no hook runs
     disabled: str = ""  # the key of a list of hooks that its user disabled, by name

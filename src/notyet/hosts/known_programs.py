@@ -14,19 +14,6 @@ _AT_STOPS = "hook_event_name=Stop|SubagentStop"
 _NOT_OF_OTHERS = "!prompt_id !crons !stop_reason !last_assistant_message"
 OTHERS = (
     Host(
-        name="opencode",
-        title="OpenCode",
-        program="opencode",
-        inside=("OPENCODE",),
-        command_line=CommandLine(
-            start="run {args} --format json",
-            resume="run {args} --format json -s {id}",
-            output="opencode-json",
-            install="npm install -g opencode-ai",
-            unknown=("Session not found",),
-        ),
-    ),
-    Host(
         name="amp",
         title="Amp",
         program="amp",
@@ -96,7 +83,9 @@ OTHERS = (
     Host(name="xum", title="Xum", program="xum"),
     # Claude Code's payloads have these keys, so these two are told by what they lack.
     Host(
-        name="kimi", title="Kimi Code", signs=("stop_hook_active !transcript_path !transcriptPath",)
+        name="kimi",
+        title="Kimi Code",
+        signs=("stop_hook_active !transcript_path !transcriptPath !host",),
     ),
     Host(
         name="kiro",

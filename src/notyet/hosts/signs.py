@@ -57,6 +57,8 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
         ),
     ),
     ("goose", ((("event", "", ()), ("hook_event_name", "!", ())),)),
+    ("opencode", ((("host", "=", ("opencode",)),),)),
+    ("pi", ((("host", "=", ("pi",)),),)),
     (
         "qwen",
         (
@@ -100,6 +102,7 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
                 ("stop_hook_active", "", ()),
                 ("transcript_path", "!", ()),
                 ("transcriptPath", "!", ()),
+                ("host", "!", ()),
             ),
         ),
     ),
@@ -125,6 +128,7 @@ PROGRAMS = frozenset(
         "mux",
         "neovate",
         "opencode",
+        "pi",
         "qwen",
         "vibe",
         "xum",

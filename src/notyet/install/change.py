@@ -107,7 +107,8 @@ def to_uninstall(settings: Settings, file: SettingsFile, state: str) -> Change:
                 return Change(path=file.path, before=text.encode(), after=content)
         except (CannotInstall, UnicodeDecodeError):  # it was not a settings file then
             continue
-    return change_of(file.path, text, without)
+    # A plugin is ours as a whole.
+    return change_of(file.path, text, None if file.form == "plugin" and not without else without)
 
 
 def change_of(path: str, before: str | None, after: str | None) -> Change:

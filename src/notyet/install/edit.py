@@ -34,7 +34,11 @@ class NotEditable(Exception):  # noqa: N818  # named after what happened
 
 
 def read(text: str, form: str) -> Document:
-    """Read a JSON or TOML text. Raises BadSyntax."""
+    """Read a JSON or TOML text, or a plugin of ours. Raises BadSyntax."""
+    if form == "plugin":
+        from notyet.install.plugin_file import read_plugin
+
+        return read_plugin(text)
     return read_toml(text) if form == "toml" else read_json(text)
 
 

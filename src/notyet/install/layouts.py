@@ -4,6 +4,7 @@ groups  {"hooks": {"Stop": [{"hooks": [ENTRY]}]}}
 flat    {"hooks": {"Stop": [ENTRY]}}
 bare    {"Stop": [{"hooks": [ENTRY]}]}
 list    {"hooks": [ENTRY]}, in which an entry names its event
+file    a plugin that is ours as a whole (`install/plugin_file.py`); read as if it were flat
 """
 
 from __future__ import annotations

@@ -39,10 +39,11 @@ if TYPE_CHECKING:
     from notyet.install.edit import Edit
 
     SettingsLevel: TypeAlias = Literal["user", "project", "local", "managed"]
-    Form: TypeAlias = Literal["json", "toml"]
+    Form: TypeAlias = Literal["json", "toml", "plugin"]
 
 HOOK_TIMEOUT = 1800  # seconds: a stage of gates may take 600, and there may be a few
 START_TIMEOUT = 30  # seconds; a start only lists the gates for the agent
+_FORMS: dict[str, Form] = {".toml": "toml", ".js": "plugin", ".ts": "plugin"}
 _EVERYTHING = (None, "", "*")  # matchers
 # Keys that would keep our entry from being run, or from being waited for.
 _HARMFUL = ("args", "if", "async", "asyncRewake", "once", "shell", "commandWindows")
@@ -149,6 +150,10 @@ def installable() -> tuple[str, ...]:
 def settings_of(name: str) -> Settings:
     """Return the settings of a host. Raises KeyError."""
     host = host_named(name)
+    if host.layout == "file":
+        from notyet.install.plugin_file import PluginFile  # which imports this module
+
+        return PluginFile(host)
     try:
         own = import_module(f"notyet.hosts.{name}.settings")
     except ModuleNotFoundError:
@@ -203,8 +208,10 @@ class Settings:
     def user_folder(self, environ: Mapping[str, str]) -> str:
         """Return the host's folder of the user; empty if there is none."""
         named = environ.get(self.host.home_variable, "") if self.host.home_variable else ""
-        top, *below = os.path.dirname(self.host.settings["user"]).split(os.sep)
-        path = os.path.join(named or os.path.join(environ.get("HOME", ""), top), *below)
+        folders = os.path.dirname(self.host.settings["user"]).split(os.sep)
+        depth = self.host.home_depth
+        home = named or os.path.join(environ.get("HOME", ""), *folders[:depth])
+        path = os.path.join(home, *folders[depth:])
         return path if os.path.isabs(path) else ""
 
     def _no_home(self, environ: Mapping[str, str]) -> str:
@@ -455,7 +462,8 @@ def check_tables(document: Document, file: SettingsFile, path: Path) -> None:
 
 
 def _file(scope: SettingsLevel, path: str) -> SettingsFile:
-    return SettingsFile(scope=scope, path=path, form="toml" if path.endswith(".toml") else "json")
+    form = _FORMS.get(os.path.splitext(path)[1], "json")
+    return SettingsFile(scope=scope, path=path, form=form)
 
 
 def distinct(files: list[SettingsFile]) -> list[SettingsFile]:
