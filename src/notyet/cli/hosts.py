@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, folded, table, width
+from notyet.hosts import host_named
 from notyet.hosts.known_programs import every_program
 from notyet.install.settings import installable, settings_of
 
@@ -56,6 +57,7 @@ class HostRow:
     cap: int  # 0: none
     cap_variable: str
     settings: dict[str, str]  # scope: the file below the home or the project
+    installed_as: str  # the host whose settings these are
     cannot: str
     instead: str  # what to use where its agents cannot be sent back
 
@@ -87,7 +89,7 @@ def host_rows() -> list[HostRow]:
 
 
 def _row(host: Host) -> HostRow:
-    scopes = ("user", "project", "local")
+    kept = host_named(host.installed_as).settings if host.installed_as else host.settings
     return HostRow(
         name=host.name,
         title=host.title,
@@ -99,7 +101,8 @@ def _row(host: Host) -> HostRow:
         subagents="no" if host.cannot else host.holds.get("subagent", "no"),
         cap=host.cap,
         cap_variable=host.cap_variable,
-        settings={scope: host.settings[scope] for scope in scopes if scope in host.settings},
+        settings=dict(kept),
+        installed_as=host.installed_as or host.name,
         cannot=host.cannot,
         instead=_instead(host) if host.cannot else "",
     )
@@ -114,7 +117,14 @@ def _instead(host: Host) -> str:
 def host_argument(name: str) -> str:
     """Return the name of a host on a command line; refuse one whose agents cannot be held."""
     for row in host_rows():
-        if row.name == name and row.cannot:
+        if row.name != name:
+            continue
+        if row.installed_as != name:
+            raise argparse.ArgumentTypeError(
+                f"{row.title} runs the hooks of another host, which are for both; "
+                f"name that one: {row.installed_as}"
+            )
+        if row.cannot:
             do = f"use `{row.instead}`" if row.instead != "notyet check" else _RUN_CHECK
             raise argparse.ArgumentTypeError(
                 f"agents of {row.title} cannot be sent back: {row.cannot}; {do}"
@@ -155,7 +165,7 @@ def _installed(row: HostRow, cwd: str, environ: Mapping[str, str]) -> Installed:
     """Return the settings files that register notyet, by scope, and those that are unreadable."""
     if not row.settings:
         return {}, []
-    ours, mistakes = settings_of(row.name).found(cwd, environ)
+    ours, mistakes = settings_of(row.installed_as).found(cwd, environ)
     found: dict[str, str] = {one.file.scope: one.file.path for one in ours if one.is_main}
     return found, [mistake.file for mistake in mistakes]
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from notyet.hosts import all_hosts
 from notyet.hosts.host import ClaudeLike, CommandLine, Host
 
-_AT_STOPS = "hook_event_name=Stop|SubagentStop"
-_NOT_OF_OTHERS = "!prompt_id !crons !stop_reason !last_assistant_message"
 OTHERS = (
     Host(
         name="amp",
@@ -45,13 +43,6 @@ OTHERS = (
         inside=("CRUSH",),
         cannot="its hooks are for tools only",
     ),
-    Host(
-        name="cursor",
-        title="Cursor",
-        program="cursor-agent",
-        signs=("cursor_version", "conversation_id generation_id"),
-        inside=("CURSOR_AGENT",),
-    ),
     ClaudeLike(
         name="junie",
         title="Junie",
@@ -66,14 +57,6 @@ OTHERS = (
         cannot="its Stop hook names no session, and headless runs do not call it (0.25.9)",
     ),
     Host(name="neovate", title="Neovate", program="neovate"),
-    ClaudeLike(
-        name="vscode",
-        title="VS Code",
-        signs=(
-            "hookEventName sessionId",
-            f"{_AT_STOPS} timestamp stop_hook_active {_NOT_OF_OTHERS}",
-        ),
-    ),
     Host(
         name="windsurf",
         title="Windsurf",
@@ -85,7 +68,7 @@ OTHERS = (
     Host(
         name="kimi",
         title="Kimi Code",
-        signs=("stop_hook_active !transcript_path !transcriptPath !host",),
+        signs=("stop_hook_active !transcript_path !transcriptPath !host !prompt_id",),
     ),
     Host(
         name="kiro",

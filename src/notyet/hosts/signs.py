@@ -38,6 +38,21 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
         ),
     ),
     (
+        "cursor",
+        ((("cursor_version", "", ()),), (("conversation_id", "", ()), ("generation_id", "", ()))),
+    ),
+    (
+        "devin",
+        (
+            (
+                ("prompt_id", "", ()),
+                ("stop_hook_active", "", ()),
+                ("transcript_path", "!", ()),
+                ("cwd", "!", ()),
+            ),
+        ),
+    ),
+    (
         "droid",
         (
             (("transcript_path", "~", ("/.factory/sessions/",)),),
@@ -69,16 +84,6 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
         ),
     ),
     ("vibe", ((("hook_event_name", "=", ("post_agent",)),),)),
-    ("mux", ((("transcript_path", "~", ("/.mux/sessions/", "/.xum/sessions/")),),)),
-    ("notyet", ((("scope", "", ()), ("session_id", "", ())),)),
-    ("antigravity", ((("conversationId", "", ()), ("workspacePaths", "", ())),)),
-    ("auggie", ((("agent_stop_cause", "", ()),),)),
-    (
-        "cursor",
-        ((("cursor_version", "", ()),), (("conversation_id", "", ()), ("generation_id", "", ()))),
-    ),
-    ("junie", ((("project_path", "", ()),),)),
-    ("letta", ((("event_type", "", ()), ("working_directory", "", ())),)),
     (
         "vscode",
         (
@@ -94,6 +99,12 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
             ),
         ),
     ),
+    ("mux", ((("transcript_path", "~", ("/.mux/sessions/", "/.xum/sessions/")),),)),
+    ("notyet", ((("scope", "", ()), ("session_id", "", ())),)),
+    ("antigravity", ((("conversationId", "", ()), ("workspacePaths", "", ())),)),
+    ("auggie", ((("agent_stop_cause", "", ()),),)),
+    ("junie", ((("project_path", "", ()),),)),
+    ("letta", ((("event_type", "", ()), ("working_directory", "", ())),)),
     ("windsurf", ((("agent_action_name", "", ()),),)),
     (
         "kimi",
@@ -103,6 +114,7 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
                 ("transcript_path", "!", ()),
                 ("transcriptPath", "!", ()),
                 ("host", "!", ()),
+                ("prompt_id", "!", ()),
             ),
         ),
     ),
@@ -117,10 +129,12 @@ PROGRAMS = frozenset(
         "auggie",
         "claude",
         "cline",
+        "code",
         "codex",
         "copilot",
         "crush",
         "cursor-agent",
+        "devin",
         "droid",
         "gemini",
         "goose",

@@ -77,7 +77,7 @@ def notyet_line(command: str) -> NotyetLine | None:
     if mark is None:
         return None
     is_portable = LOOKUP in command
-    inner, guarded = _IN_SHELL.fullmatch(command), _GUARDED.fullmatch(command)
+    inner, guarded = _IN_SHELL.fullmatch(command), _GUARDED.fullmatch(_unwrapped(command))
     words = _words(inner[1] if inner else guarded["call"] if guarded else command)
     verb = next((at for at, word in enumerate(words) if word in _VERBS and _is_call(words[:at])), 0)
     rest = words[verb + 1 :] if verb else _words(_END.split(command[mark.end() :])[0])
@@ -109,6 +109,22 @@ def or_gone(command: str, host: Host) -> str:
     """Return a command that says so if the launcher or the Python that it starts is gone."""
     gone = _GONE % (host.note or "systemMessage", host.name)
     return command + gone if _GUARDED.fullmatch(command) else command
+
+
+def one_command(line: str) -> str:
+    """Return a line as one plain command, all of which gets what is on stdin."""
+    return f"sh -c {shlex.quote(line)}" if _GUARDED.fullmatch(line) else line
+
+
+def _unwrapped(command: str) -> str:
+    """Return the line that `one_command` made a command of; any other line as it is."""
+    if not command.startswith("sh -c '"):
+        return command
+    try:
+        words = shlex.split(command)
+    except ValueError:  # an open quote
+        return command
+    return words[2] if len(words) == 3 else command  # noqa: PLR2004  # sh, -c and the line
 
 
 def portable_line(rest: str) -> str:

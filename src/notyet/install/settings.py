@@ -25,6 +25,7 @@ from notyet.install.notyet_line import (
     is_notyets,
     is_notyets_hook,
     notyet_line,
+    one_command,
     or_gone,
     portable_line,
 )
@@ -243,7 +244,11 @@ class Settings:
         for event in self.events:
             own = seconds if event in self.host.stops else min(seconds, START_TIMEOUT)
             rest = f"hook --host {self.name} --timeout {own}"
-            command = or_gone(f"{start} {rest}", self.host) if start else portable_line(rest)
+            command = portable_line(rest)
+            if start and self.host.takes_one_command:
+                command = one_command(f"{start} {rest}")
+            elif start:
+                command = or_gone(f"{start} {rest}", self.host)
             timeout = round(own / self.host.timeout_unit)
             made.append(Entry(event=event, command=command, timeout=timeout))
         return tuple(made)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 ROWS = hosts.host_rows()
 KEYS = """
 name title proof tested tested_on derived_from main subagents cap cap_variable settings
-cannot instead installed unreadable
+installed_as cannot instead installed unreadable
 """
 
 pytestmark = pytest.mark.usefixtures("place")

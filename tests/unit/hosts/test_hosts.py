@@ -95,7 +95,7 @@ def test_a_real_payload_is_read_and_tells_its_host(name):
     if kind in host.stops or kind in host.failures:
         assert isinstance(event, StopEvent)
         assert event.raw == payload
-        is_child = {"agent_id", "parent_session_id"} & wire.known(payload).keys()
+        is_child = {"agent_id", "parent_session_id", "subagent_id"} & wire.known(payload).keys()
         is_subagent = is_child or host.stops.get(kind) == "subagent"
         assert event.scope == ("subagent" if is_subagent else "agent")
     elif kind in host.starts:

@@ -7,6 +7,7 @@ from notyet.install.notyet_line import (
     is_notyets,
     is_notyets_hook,
     notyet_line,
+    one_command,
     or_gone,
     portable_line,
 )
@@ -37,6 +38,8 @@ GUARDED = f"test -r {LAUNCHER} && test -x /x/python3 && exec /x/python3 -I -S {L
         (f"{GUARDED} hook --host codex", "/x/python3", LAUNCHER),
         (or_gone(f"{GUARDED} hook --host codex", CODEX), "/x/python3", LAUNCHER),
         (or_gone(f"{GUARDED} hook --host vibe", host_named("vibe")), "/x/python3", LAUNCHER),
+        (one_command(f"{GUARDED} hook --host codex"), "/x/python3", LAUNCHER),
+        (one_command("'/a b/notyet' hook"), "/a b/notyet", ""),
         (portable_line("hook --host codex"), "notyet", ""),
     ],
 )
@@ -45,7 +48,7 @@ def test_a_line_that_only_calls_us_may_be_replaced(command, program, launcher):
     assert is_notyets_hook(command)
     line = notyet_line(command)
     assert (line.program, line.launcher) == (program, launcher)
-    assert line.is_portable == command.startswith("sh -c ")
+    assert line.is_portable == command.startswith("sh -c 'command")
 
 
 @pytest.mark.rule("J8")
@@ -57,6 +60,8 @@ def test_a_line_that_only_calls_us_may_be_replaced(command, program, launcher):
         "notyet hook > log",
         "notyet hook; notyet hook",
         "sh -c './mine.sh; notyet hook'",
+        f"sh -c '{GUARDED} hook' x",
+        f"sh -c '{GUARDED} hook' '",
         "A=$(./mine.sh) notyet hook",
         'notyet hook --host "$(./mine.sh)"',
         '"$(which notyet)" hook',
