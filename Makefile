@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 help:
 	@echo "make demo    scripted agents meet the gates"
 	@echo "make test    lint, types, layers, tests with coverage, rules (about four minutes on two cores)"
-	@echo "make test-clients  the real Claude Code and Codex, fetched once (about 450 MB), with a scripted model"
+	@echo "make test-clients  the real programs, fetched once (some GB), with a scripted model; HOSTS=goose,droid chooses, FULL=1 runs all"
 	@echo "make test-bench    the benchmark works (a minute); how fast notyet is, make bench says"
 	@echo "make lint    ruff, mypy and import-linter only"
 	@echo "make bench   speed, as ratios to a floor measured in the same run; renders docs/performance.md (about five minutes)"

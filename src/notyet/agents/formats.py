@@ -23,6 +23,7 @@ _ANTHROPIC = (
     *("input_tokens", "output_tokens"),
     *("cache_read_input_tokens", "cache_creation_input_tokens"),
 )
+_CACHES = ("read", "write")
 _STOPS: dict[str, StopReason] = {
     "max_tokens": "max_tokens",
     "length": "max_tokens",
@@ -31,6 +32,7 @@ _STOPS: dict[str, StopReason] = {
 }
 _SHELLS = frozenset({"Bash", "bash", "Execute", "run_shell_command", "shell"})
 _QWEN_FAILED = "[API Error: "
+_GOOSE_FAILED = "Ran into this error: "
 _OWN_WORDS = "<synthetic>"  # the model of messages that Claude Code itself writes
 
 
@@ -301,6 +303,42 @@ def _pi_end(entry: Entry, builder: TurnBuilder) -> None:
     builder.finish(_STOPS.get(reason, "end_turn"))
 
 
+def read_goose(entry: Entry, builder: TurnBuilder) -> None:
+    """Read a line of `goose run --output-format stream-json`; it does not name its session."""
+    kind = entry.get("type")
+    if kind == "message":
+        _goose_message(_dict(entry.get("message")), builder)
+    elif kind == "error":
+        builder.fail(_said(entry.get("error")))
+    elif kind == "complete":
+        output = whole(entry.get("output_tokens"))
+        read, written = (whole(entry.get(f"cache_{which}_input_tokens")) for which in _CACHES)
+        given = max(0, whole(entry.get("total_tokens")) - output - read - written)
+        figures = {"input": given, "output": output, "cache_read": read, "cache_write": written}
+        builder.sum_up(figures)
+        builder.finish()
+
+
+def _goose_message(message: Entry, builder: TurnBuilder) -> None:
+    """Read a message, or a piece of one: the pieces have the same id."""
+    if builder.is_new(message.get("id")):
+        builder.flush()
+    inference = _dict(_dict(message.get("metadata")).get("inference"))
+    builder.model = _text(inference.get("requestedModel")) or builder.model
+    for part in _dicts(message.get("content")):
+        what = part.get("type")
+        if what == "text" and message.get("role") == "assistant":
+            text = _text(part.get("text"))
+            is_failure = not inference and text.startswith(_GOOSE_FAILED)  # in goose's own words
+            (builder.fail if is_failure else builder.piece)(text)
+        elif what == "toolRequest":
+            call = _dict(_dict(part.get("toolCall")).get("value"))
+            _use(builder, call.get("name"), call.get("arguments"))
+        elif what == "toolResponse":
+            result = _dict(_dict(part.get("toolResult")).get("value"))
+            builder.answered(_joined(result.get("content")))
+
+
 def _use(builder: TurnBuilder, name: object, given: object) -> None:
     script = _dict(given).get("command") if _text(name) in _SHELLS else None
     builder.use(name, given, script)
@@ -343,6 +381,7 @@ READERS: dict[str, Callable[[Entry, TurnBuilder], None]] = {
     "vibe-stream": read_vibe,
     "qwen-stream": read_qwen,
     "copilot-json": read_copilot,
+    "goose-stream": read_goose,
     "droid-stream": read_droid,
     "pi-json": read_pi,
 }

@@ -7,7 +7,7 @@ from the plugin folders of the user and of the project.
 from __future__ import annotations
 
 from notyet.core.record import replace
-from notyet.hosts.host import ClaudeLike
+from notyet.hosts.host import ClaudeLike, CommandLine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,4 +74,13 @@ HOST = Goose(
     inside=("AGENT_SESSION_ID",),
     settings={"user": _HOOKS, "project": _HOOKS},
     timeout=30.0,
+    command_line=CommandLine(
+        start="run {args} -q --output-format stream-json -n {id} -i -",
+        resume="run {args} -q --output-format stream-json -r -n {id} -i -",
+        output="goose-stream",
+        install="brew install block-goose-cli",
+        unknown=("No session found",),
+        sums_up=True,
+        renames=True,
+    ),
 )

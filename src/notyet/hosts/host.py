@@ -47,7 +47,7 @@ class CommandLine(Record, kw_only=True):
     taken: str = ""
     sums_up: bool = False  # its token counts are those of the whole conversation
     takes_names: bool = False  # an id that is not a UUID names a conversation
-    renames: bool = False  # a continued conversation gets another id
+    renames: bool = False  # its hooks, or a continued conversation, have another id
 
     @staticmethod
     def words(form: str, args: Sequence[str], session: str) -> list[str]:

@@ -11,9 +11,10 @@ from clients.world import World
 if TYPE_CHECKING:
     from clients.runs import Ran
 
+# A hook's words, or those of `notyet with`, and what goose adds to them.
 _WORDS = (
-    r"^Stop hook `notyet` blocked ending this turn:\n\n(.*)\n\n"
-    r"Address this policy hook denial before trying to stop again\."
+    r"^(?:Stop hook `notyet` blocked ending this turn:\n\n)?(notyet: .*?)"
+    r"(?:\n\nAddress this policy hook denial before trying to stop again\.|\n<turn-context>|$)"
 )
 
 

@@ -1,4 +1,4 @@
-"""What six command-line agents really wrote, replayed by a program that writes the same."""
+"""What seven command-line agents really wrote, replayed by a program that writes the same."""
 
 import json
 import os
@@ -44,8 +44,9 @@ def shown(turn):
 @pytest.mark.parametrize("case", EXPECTED, ids=lambda case: f"{case['agent']}-{case['file']}")
 def test_a_real_output_is_read_as_the_turn_that_it_was(case, tmp_path, run):
     session = a_session(tmp_path, case["agent"], case["file"], code=case["code"])
+    chosen = session.id  # where its output names no session
     assert shown(run(session.send("hello", "k"))) == case["turn"]
-    assert session.id == case["session"]
+    assert session.id == (case["session"] or chosen)
 
 
 @pytest.mark.parametrize("agent", headless())
@@ -118,6 +119,23 @@ def spoken(tmp_path, run, agent, *entries, code=0):
     program.chmod(0o755)
     session = open_session(agent, cwd=str(tmp_path), program=str(program))
     return run(session.send("x" * 300_000, "k"))  # which nobody reads
+
+
+def test_messages_of_goose_end_with_their_ids_and_its_errors_are_told(tmp_path, run):
+    def said(number, text, role="assistant"):
+        content = [{"type": "text", "text": text}, {"type": "systemNotification", "msg": "x"}]
+        metadata = {"inference": {"requestedModel": "m"}}
+        about = {"id": f"m{number}", "role": role, "content": content, "metadata": metadata}
+        return {"type": "message", "message": about}
+
+    first = [said(1, "Do"), said(1, "ne!"), said(2, "Stop hook blocked", "user")]
+    done = {"type": "complete", "total_tokens": 20, "output_tokens": 3}
+    done |= {"cache_read_input_tokens": 5, "input_tokens": 17}
+    turn = spoken(tmp_path, run, "goose", *first, said(3, "Ran into this error: "), done)
+    assert (turn.text, turn.stop_reason) == ("Ran into this error: ", "end_turn")
+    assert (turn.usage.input, turn.usage.cache_read, turn.usage.total) == (12, 5, 20)
+    failed = spoken(tmp_path, run, "goose", {"type": "error", "error": "no money"}, done)
+    assert (failed.stop_reason, failed.error) == ("error", "no money")
 
 
 def message(text, **fields):
