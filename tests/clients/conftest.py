@@ -12,6 +12,7 @@ from clients.programs import (
     CLAUDE,
     CLAUDE_OLD,
     CODEX,
+    COPILOT,
     DROID,
     GEMINI,
     GOOSE,
@@ -34,6 +35,7 @@ CLIENTS = {
 }
 # The hosts that the contract is for (test_every_host.py): a line each.
 HOSTS: dict[str, tuple[Program, str, str]] = {
+    "copilot": (COPILOT, "clients.copilot.driver", "CopilotCli"),
     "droid": (DROID, "clients.droid.driver", "Droid"),
     "gemini": (GEMINI, "clients.gemini.driver", "GeminiCli"),
     "goose": (GOOSE, "clients.goose.driver", "Goose"),

@@ -87,6 +87,15 @@ NODE = Program(
     "07aefa404cf37ddfa5352e545e389ae22d16b87bcc84a900580a72f23cd02ced",
     "package/bin/node",
 )
+COPILOT = Program(
+    "copilot",
+    "1.0.102",
+    "@github/copilot-linux-x64@1.0.102",
+    "7861cf6ec3f4a764207d56428ed6c604564f04e250d0337bc486c1440a3ba06f"
+    "1bd737cb8ab40875f23887c232ebc0efd9c289189660dbf10eed6ecaa483093b",
+    "package/copilot",
+    "COPILOT_BIN",
+)
 GOOSE = Program(
     "goose",
     "1.52.0",
