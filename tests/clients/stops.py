@@ -37,6 +37,7 @@ class Stop:
     max_blocks: int
     limit_source: str
     warnings: list[str]
+    host: str
     scope: str
     session_id: str
     agent_id: str
@@ -68,6 +69,7 @@ def _stop(row: sqlite3.Row, reports: list[sqlite3.Row]) -> Stop:
         max_blocks=row["max_blocks"],
         limit_source=row["limit_source"],
         warnings=json.loads(row["warnings"]),
+        host=event.get("host", ""),
         scope=event.get("scope", "agent"),
         session_id=event.get("session_id", ""),
         agent_id=event.get("agent_id") or "",

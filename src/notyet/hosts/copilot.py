@@ -7,7 +7,7 @@ registered as `agentStop` get keys in camel case and no name of the event; those
 
 from __future__ import annotations
 
-from notyet.hosts.host import ClaudeLike, CommandLine
+from notyet.hosts.host import ClaudeLike, CommandLine, FolderTrust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +77,10 @@ HOST = Copilot(
     name="copilot",
     title="GitHub Copilot CLI",
     program="copilot",
+    proof="proven",
     tested="1.0.102",
+    tested_on="2026-11-16",
+    version_variable="COPILOT_CLI_BINARY_VERSION",
     signs=(
         "stopReason sessionId !hook_event_name",
         "stop_reason timestamp",
@@ -116,6 +119,14 @@ HOST = Copilot(
     beside={"version": 1},
     looks_above=True,
     home_variable="COPILOT_HOME",
+    folder_trust=FolderTrust(
+        file=".copilot/config.json",
+        keys=("trustedFolders",),
+        variable="COPILOT_ALLOW_ALL",
+        home_variable="COPILOT_HOME",
+        how="start copilot here and trust the folder, or set COPILOT_ALLOW_ALL=true",
+    ),
+    runs_files_of=("claude",),  # a project's, not the user's
     timeout=30.0,
     inside=("COPILOT_CLI",),
     command_line=CommandLine(  # continues the conversation of this id if there is one

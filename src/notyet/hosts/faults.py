@@ -94,13 +94,13 @@ def _untrusted(facts: HostFacts) -> Iterator[Fault]:
 
 def is_trusted(trust: FolderTrust, folder: str, environ: Mapping[str, str]) -> bool:
     """Return True if the host's user trusts a folder, or one around it."""
-    if trust.variable and environ.get(trust.variable, "").lower() in {"1", "true"}:
+    if trust.variable and environ.get(trust.variable) == "true":
         return True
     if trust.switch:
-        is_on = _value_in(trust.switch[0], trust.switch[1:], environ)
+        is_on = _value_in(trust, trust.switch[0], trust.switch[1:], environ)
         if not (is_on if isinstance(is_on, bool) else trust.is_on):
             return True
-    known = _value_in(trust.file, trust.keys, environ)
+    known = _value_in(trust, trust.file, trust.keys, environ)
     rules: dict[str, bool] = {}  # of two that are for a folder, the nearest counts
     if isinstance(known, list):
         rules = {os.path.realpath(name): True for name in known if isinstance(name, str)}
@@ -113,17 +113,26 @@ def is_trusted(trust: FolderTrust, folder: str, environ: Mapping[str, str]) -> b
     return next((rules[place] for place in around if place in rules), False)
 
 
-def _value_in(file: str, keys: Sequence[str], environ: Mapping[str, str]) -> Any:
+def _value_in(
+    trust: FolderTrust, file: str, keys: Sequence[str], environ: Mapping[str, str]
+) -> Any:
     """Return what a file of the user has at these keys; None if it has nothing there."""
-    path = Path(environ.get("HOME", ""), file)
+    top, *below = Path(file).parts
+    moved = environ.get(trust.home_variable) if trust.home_variable else ""
+    path = Path(moved or Path(environ.get("HOME", ""), top), *below)
     try:
         text = path.read_text(encoding="utf-8")
-        value: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        value: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(_plain(text))
     except (OSError, ValueError, RecursionError):
         return None
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
+
+
+def _plain(text: str) -> str:
+    """Return JSON without lines of comment, with which some hosts begin their files."""
+    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//"))
 
 
 def managed_only(facts: HostFacts, content: SettingsContent, key: str) -> Fault:

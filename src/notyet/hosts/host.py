@@ -66,9 +66,10 @@ class CommandLine(Record, kw_only=True):
 class FolderTrust(Record, kw_only=True):
     """Where a host remembers the folders whose hooks its user trusts; it skips others' silently.
 
-    `file` is below the user's home and holds JSON or TOML; at `keys` stands a list of folders, or a
-    table of them in which one of `values` means trust. A folder covers those below it, down to one
-    that is `refused`; `parents` are values that mean the folder around the one that is named.
+    `file` is below the user's home, or moved with its first folder by `home_variable`, and holds
+    TOML, or JSON that may have lines of comment; at `keys` stands a list of folders, or a table of
+    them in which one of `values` means trust. A folder covers those below it, down to one that is
+    `refused`; `parents` are values that mean the folder around the one that is named.
     """
 
     file: str
@@ -78,7 +79,8 @@ class FolderTrust(Record, kw_only=True):
     refused: tuple[object, ...] = ()
     switch: tuple[str, ...] = ()  # a file there, and keys: with false, every folder is trusted
     is_on: bool = True  # the switch, where the file does not say
-    variable: str = ""  # which trusts every folder
+    variable: str = ""  # which trusts every folder if it is "true"
+    home_variable: str = ""
     users_too: bool = False  # it skips the user's own hooks there, too
     how: str  # what a person does to trust a folder
 

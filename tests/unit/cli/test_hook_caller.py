@@ -115,3 +115,26 @@ def test_an_event_that_a_host_sends_in_vain_is_allowed_without_a_word(tmp_path, 
         assert (reply.code, reply.stdout, reply.stderr) == (0, "", "")
     assert stops() == []
     assert host_named("gemini") is host
+
+
+@pytest.mark.rule("G6", "B12")
+@pytest.mark.parametrize("scope", ["", "user", "project"])
+def test_a_line_for_claude_code_that_copilot_runs_counts_once(tmp_path, monkeypatch, scope):
+    from notyet.install.settings import settings_of
+
+    project = new_project(tmp_path / "p", FAILING)
+    monkeypatch.setenv("COPILOT_HOME", str(tmp_path / "moved"))
+    environ = {**os.environ, "COPILOT_PROJECT_DIR": str(project)}
+    copilot = settings_of("copilot")
+    if scope:
+        file = copilot.target(scope, str(project), environ)
+        os.makedirs(os.path.dirname(file.path))
+        with open(file.path, "w") as out:
+            out.write(copilot.text_with("", file, copilot.entries("/x/notyet", 60)))
+    sent = payload("claude", project, timestamp="2026-11-16T00:18:18.005Z", stop_reason="end_turn")
+    del sent["last_assistant_message"]
+    inside = ask(sent | {"agent_id": "a", "parent_agent_id": "s"}, "--host", "claude")
+    assert (inside.code, inside.stdout, inside.stderr) == (0, "", "")
+    reply = ask(sent, "--host", "claude", environ=environ)
+    assert ('{"decision": "block"' in reply.stdout) == (not scope)
+    assert stops() == ([] if scope else [("blocked", "bad")])

@@ -36,6 +36,8 @@ def test_a_table_and_a_list_of_folders_are_read(home):
     assert not trusts(home, TABLE, json.dumps({f"{folder}/below": "TRUST"}))
     assert trusts(home, TABLE, "{}", X_TRUSTS="true")
     assert not trusts(home, TABLE, "{}", X_TRUSTS="false")
+    assert not trusts(home, TABLE, "{}", X_TRUSTS="1")
+    assert trusts(home, TABLE, f'// mine\n  // "x"\n{{"{folder}": "TRUST"}}')
     assert trusts(home, LIST, f'[a]\nfolders = [1, "{folder}"]\n')
 
 
@@ -96,3 +98,12 @@ def test_install_names_the_step_and_status_finds_it_missing(home, scope, users_t
     assert not [*Checks().faults(facts)]
     assert Checks().is_accepted(facts)
     assert step not in made.advice(file, here)
+
+
+def test_a_variable_moves_the_file_with_its_folder(home):
+    trust = FolderTrust(file=".x/sub/t.json", home_variable="X_HOME", values=(1,), how="start x")
+    (home / "moved" / "sub").mkdir(parents=True)
+    (home / "moved" / "sub" / "t.json").write_text(json.dumps({str(home): 1}))
+    environ = {"HOME": str(home)}
+    assert not is_trusted(trust, str(home), environ)
+    assert is_trusted(trust, str(home), environ | {"X_HOME": str(home / "moved")})
