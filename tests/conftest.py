@@ -44,7 +44,7 @@ def _nothing_of_the_user(tmp_path_factory, monkeypatch):
     """No test reads or writes the user's own files."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setattr("notyet.config.find.real_home", lambda: str(home))
+    monkeypatch.setattr("notyet.config.files.real_home", lambda: str(home))
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")

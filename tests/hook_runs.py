@@ -8,7 +8,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from notyet.config.find import ConfigFile
+from notyet.config.files import ConfigFile
 from notyet.config.trust import candidate, grant
 from notyet.hook import main as hook
 from notyet.hook.payload import HostCall, Options

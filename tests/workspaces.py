@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from config_places import KINDS
-from notyet.config.find import ConfigFile
+from notyet.config.files import ConfigFile
 from notyet.config.load import load
 from notyet.config.remote import RemoteSource
 from notyet.config.trust import candidate, grant

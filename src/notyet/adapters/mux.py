@@ -13,7 +13,7 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
-from notyet.config.find import host_files
+from notyet.config.files import host_files
 from notyet.config.load import PATIENCE, in_project, load, load_vouched
 from notyet.config.remote import RemoteSource
 from notyet.core.event import StopEvent

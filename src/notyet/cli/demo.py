@@ -16,7 +16,8 @@ from notyet.agents.script import Say, Scene, Script, Tool, Wait, Write
 from notyet.agents.scripted import ScriptedSession
 from notyet.cli.person import refuse
 from notyet.cli.terminal import Lines
-from notyet.config.find import FILE_NAME, KIND_NOTYET, ConfigFile
+from notyet.config.files import ConfigFile
+from notyet.config.find import FILE_NAME, KIND_NOTYET
 from notyet.config.load import load_vouched
 from notyet.core.verdict import Block
 from notyet.engine.from_project import configured_engine

@@ -12,7 +12,8 @@ from notyet.cli.person import agreed, record_act, refuse, why_refused
 from notyet.cli.terminal import Style
 from notyet.cli.times import duration
 from notyet.cli.trust import Show, files_to_trust, offer
-from notyet.config.find import FILE_NAME, state_folder, toml_files
+from notyet.config.files import toml_files
+from notyet.config.find import FILE_NAME, state_folder
 from notyet.core.text import visible
 from notyet.errors import NotyetError
 from notyet.install.change import text_of, to_install

@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING
 from notyet.cli.person import agreed, record_act, refuse, why_refused
 from notyet.cli.terminal import Style, waiting
 from notyet.config.compiled import read_record, remove_record
+from notyet.config.files import (
+    ConfigFile,
+    folders_of,
+    host_files,
+    is_config_name,
+    looked_for,
+    project_tomls,
+    toml_files,
+)
 from notyet.config.find import (
     FILE_NAME,
     KIND_NOTYET,
     LOCAL_SOURCE,
     PYPROJECT,
-    ConfigFile,
     above,
-    folders_of,
     has_table,
-    host_files,
-    is_config_name,
     known_as,
-    looked_for,
-    project_tomls,
     real_folder,
     state_folder,
-    toml_files,
 )
 from notyet.config.load import NO_LOOK, PATIENCE, load
 from notyet.config.members import member_files, trusted_members, untrusted_members

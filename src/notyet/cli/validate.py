@@ -12,19 +12,17 @@ from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style
 from notyet.config.compile import compile_text, examine
 from notyet.config.document import Mistake
+from notyet.config.files import ConfigFile, host_files, toml_files
 from notyet.config.find import (
     FILE_NAME,
     KIND_NOTYET,
     LOCAL_SOURCE,
     PYPROJECT,
-    ConfigFile,
     has_table,
-    host_files,
     known_as,
     real_folder,
     root_of,
     text_of,
-    toml_files,
 )
 from notyet.config.lint import linked_members, lint
 from notyet.config.pyproject import in_place

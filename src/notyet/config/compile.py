@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from notyet.config.compiled import FileObserver, FileSettings
 from notyet.config.document import BadSyntax, Document, Mistake
-from notyet.config.find import KIND_NOTYET, LOCAL_SOURCE, ConfigFile, parent
+from notyet.config.files import ConfigFile
+from notyet.config.find import KIND_NOTYET, LOCAL_SOURCE, parent
 from notyet.config.pyproject import TABLE, in_place, is_pyproject
 from notyet.config.readers import READERS, read_file, read_json
 from notyet.config.schema import ALL, FORMATS, GATE, MAIN, OBSERVER, SUBAGENTS

@@ -6,19 +6,15 @@ A hook loads this module. `config/trust.py` comes in only where a file is not as
 from __future__ import annotations
 
 from notyet.config.compiled import DAMAGED, FileSettings, is_unchanged, read_record, thaw
+from notyet.config.files import ConfigFile, folders_of, host_files, toml_files, users_toml
 from notyet.config.find import (
     FILE_NAME,
     KIND_NOTYET,
-    ConfigFile,
-    folders_of,
-    host_files,
     known_as,
     parent,
     starts,
     state_folder,
-    toml_files,
     trusted_part,
-    users_toml,
 )
 from notyet.config.records import has_record
 from notyet.core.gate import IN_PROJECT, Command

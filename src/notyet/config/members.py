@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from notyet import light
 from notyet.config.compiled import read_record
+from notyet.config.files import ConfigFile
 from notyet.config.find import (
     FILE_NAME,
     KIND_NOTYET,
     LOCAL_SOURCE,
     PYPROJECT,
-    ConfigFile,
     exists,
     has_table,
     parent,

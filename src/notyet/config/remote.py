@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from errno import EACCES, EFBIG, EINVAL, EIO, EISDIR, ENOENT
 
-from notyet.config.find import (
-    MOST_BYTES,
-    about_folder,
-    above,
+from notyet.config.files import (
     folders_of,
     host_files,
     looked_for,
     project_tomls,
     trusted_folders,
 )
+from notyet.config.find import MOST_BYTES, about_folder, above
 from notyet.core.record import Record
 from notyet.core.remote import Remote, is_remote, remote_from
 from notyet.core.text import bounded, clean, visible

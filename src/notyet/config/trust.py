@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from notyet.config.compiled import FileSettings
-    from notyet.config.find import ConfigFile
+    from notyet.config.files import ConfigFile
     from notyet.config.load import Layers
 
 

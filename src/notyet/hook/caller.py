@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from notyet.config.find import host_files, root_of, text_of
+from notyet.config.files import host_files
+from notyet.config.find import root_of, text_of
 from notyet.errors import attempt
 from notyet.hosts import HOSTS, MARGIN, host_named
 from notyet.hosts.detect import UNKNOWN, detect

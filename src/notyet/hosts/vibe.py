@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from notyet import light
 from notyet.core.record import variant
-from notyet.hosts import wire
 from notyet.hosts.host import ClaudeLike, CommandLine, FolderTrust
-from notyet.hosts.transcript import joined, values_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +31,8 @@ class Vibe(ClaudeLike, kw_only=True):
         self, payload: Mapping[str, Any], environ: Mapping[str, str]
     ) -> StopEvent | StartEvent | None:
         """Read a payload, and what the session's folder says about this stop."""
+        from notyet.hosts import wire
+
         event = wire.read_event(self, payload, environ)
         if event is None:
             return None
@@ -96,6 +96,9 @@ HOST = Vibe(
 
 def _found_in(folder: str) -> dict[str, Any]:
     """Return the turn, the answer and the task of the stop that a session is at."""
+    from notyet.hosts import wire
+    from notyet.hosts.transcript import joined
+
     for call in _values(folder, "journal", b'"hook":"post_agent_turn"'):
         request = _dict(_dict(_dict(call).get("payload")).get("request"))
         candidate = _dict(_dict(request.get("input")).get("candidate"))
@@ -108,6 +111,8 @@ def _found_in(folder: str) -> dict[str, Any]:
 
 def _task(folder: str, turn: str) -> str | None:
     """Return what the user, or the parent of a subagent, asked for in a turn."""
+    from notyet.hosts.transcript import joined
+
     hint = f'"source":"turn_start","turnId":"{turn}"'.encode()
     for kind in ("journal", "chunks"):
         for value in _values(folder, kind, hint):
@@ -121,6 +126,8 @@ def _task(folder: str, turn: str) -> str | None:
 
 def _values(folder: str, kind: str, hint: bytes) -> Iterator[Any]:
     """Yield the lines with a hint in a session's files of a kind, the newest first."""
+    from notyet.hosts.transcript import values_in
+
     try:
         names = sorted(light.listdir(light.join(folder, kind)), reverse=True)
     except (OSError, ValueError):

@@ -6,16 +6,8 @@ import os
 import tempfile
 from typing import TYPE_CHECKING
 
-from notyet.config.find import (
-    OFF_VARIABLE,
-    ConfigFile,
-    host_files,
-    is_off_everywhere,
-    real_folder,
-    root_of,
-    state_folder,
-    toml_files,
-)
+from notyet.config.files import ConfigFile, host_files, toml_files
+from notyet.config.find import OFF_VARIABLE, is_off_everywhere, real_folder, root_of, state_folder
 from notyet.config.off import switches
 from notyet.config.records import has_record, place_of
 from notyet.config.trust import candidate

@@ -9,7 +9,7 @@ import pytest
 
 from notyet import Ledger
 from notyet.adapters.mux import MOST_CONTINUATIONS, continuation, run_stop_hooks
-from notyet.config.find import host_files
+from notyet.config.files import host_files
 from notyet.config.trust import candidate, grant
 from notyet.hook import main as hook
 from notyet.hook.payload import HostCall, Options

@@ -89,7 +89,7 @@ def test_the_users_own_hooks_run_here(warm_box, project, transcript, tmp_path, m
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setattr("notyet.config.find.real_home", lambda: str(home))
+    monkeypatch.setattr("notyet.config.files.real_home", lambda: str(home))
     settings(home, "pwd >&2; exit 2")
     settings(project, "pwd >&2; exit 2  # another one")
     for trust in ("given", "asked"):

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from notyet import Ledger
-from notyet.config.find import host_files
+from notyet.config.files import host_files
 from notyet.config.trust import candidate, grant
 from support import recorded
 

@@ -11,6 +11,7 @@ import pytest
 
 from conftest import git
 from hook_runs import ENTRY, clean_environ, loaded, new_project, payload, stops
+from notyet.hosts import DEFAULT, HOSTS
 from notyet.install.pack import LIBRARIES, Package
 
 GATE = '[gates.g]\nrun = "true"\n'
@@ -66,6 +67,12 @@ def test_to_find_out_who_calls_loads_one_table_and_not_the_data_of_all_hosts(tmp
     ours, others = loaded_by(tmp_path)
     assert ours == packed("door", "detect")
     assert others == AT_THE_DOOR
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_host_is_one_module_and_loads_no_other(host):
+    own = packed(host) - packed("door")
+    assert own == ({f"notyet.hosts.{host}"} if host != DEFAULT else set())
 
 
 @pytest.mark.rule("A10")

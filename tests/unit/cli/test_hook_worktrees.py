@@ -10,7 +10,7 @@ import pytest
 from conftest import git
 from hook_runs import ask, payload, stops, trust
 from notyet.cli.main import main
-from notyet.config.find import ConfigFile
+from notyet.config.files import ConfigFile
 from notyet.config.load import load
 from notyet.config.trust import candidate, grant
 from notyet.core.record import replace

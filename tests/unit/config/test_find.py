@@ -5,7 +5,8 @@ import os
 import pytest
 
 from config_places import write, write_user_toml
-from notyet.config.find import host_files, projects_files, starts, toml_files, user_folder
+from notyet.config.files import host_files, toml_files
+from notyet.config.find import projects_files, starts, user_folder
 from notyet.config.load import Setup, load
 from notyet.config.off import switch_off, switch_on
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from config_places import READS, commands, hooks, setup, write, write_own, write_user_toml
-from notyet.config.find import host_files
+from notyet.config.files import host_files
 from notyet.config.load import load
 from notyet.core.event import StopEvent
 

@@ -6,7 +6,7 @@ import pytest
 
 from config_places import commands, setup, write
 from notyet.config.compile import compile_text
-from notyet.config.find import ConfigFile
+from notyet.config.files import ConfigFile
 from notyet.config.pyproject import in_place, table_of
 from notyet.config.trust import candidate
 

@@ -7,7 +7,8 @@ import pytest
 
 from notyet.config.compile import compile_text
 from notyet.config.compiled import Trusted, freeze, read_record, thaw, write_record
-from notyet.config.find import ConfigFile, state_folder
+from notyet.config.files import ConfigFile
+from notyet.config.find import state_folder
 from notyet.config.records import record_path
 
 THERE = "ssh://dev@box/srv/app"

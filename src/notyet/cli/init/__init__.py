@@ -16,15 +16,8 @@ from notyet.cli.init.trial import Trial, missing_before, run_once
 from notyet.cli.person import agreed, refuse, why_refused
 from notyet.cli.terminal import Style, table
 from notyet.cli.trust import Show, offer
-from notyet.config.find import (
-    FILE_NAME,
-    KIND_NOTYET,
-    ConfigFile,
-    above,
-    known_as,
-    root_of,
-    user_folder,
-)
+from notyet.config.files import ConfigFile
+from notyet.config.find import FILE_NAME, KIND_NOTYET, above, known_as, root_of, user_folder
 from notyet.config.trust import candidate
 from notyet.core.gate import Command
 from notyet.core.text import visible
