@@ -37,7 +37,8 @@ def find_caller(
         if other.cannot:
             return found, f"agents of {other.title} cannot be sent back: {other.cannot}", ""
         found = UNKNOWN
-    if named and _is_registered(host_named(found), payload, environ):
+    is_own = named == host_named(found).installed_as
+    if named and not is_own and _is_registered(host_named(found), payload, environ):
         return found, "", ""
     unknown = "the payload does not tell its host; name it with --host, see notyet hosts"
     return found, None, unknown if found == UNKNOWN else ""
@@ -49,7 +50,13 @@ def _is_registered(host: Host, payload: Mapping[str, Any], environ: Mapping[str,
     folder = environ.get(host.project_variable) or host.value(payload, "cwd")
     if not isinstance(folder, str) or not isabs(folder):
         return False
-    return host.event_in(payload) in events_called_at(host, folder, environ)
+    name = host.event_in(payload)
+    if not host.installed_as:
+        return name in events_called_at(host, folder, environ)
+    own = host_named(host.installed_as)
+    names = {own.event_name(of) for event, of in host.stops.items() if event == name}
+    names |= {own.start_name(of) for event, of in host.starts.items() if event == name}
+    return bool(names & {*events_called_at(own, folder, environ)})
 
 
 def settings_patience(

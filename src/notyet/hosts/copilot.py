@@ -88,6 +88,7 @@ HOST = Copilot(
         "initialPrompt sessionId !hook_event_name",
         "initial_prompt timestamp",
     ),
+    foreign=("hookEventName",),  # VS Code runs its files
     stops={"agentStop": "agent", "subagentStop": "subagent"},
     starts={"sessionStart": "agent", "subagentStart": "subagent"},
     failures=(),  # a failed model call ends the turn without a stop
