@@ -18,7 +18,7 @@ HEAD = """\
 # Hosts
 
 A host is a program that runs agents. Generated from the code by `make docs`; `notyet hosts` prints
-the same, and where notyet is installed.
+the same, and where notyet is installed. [Add one](../how-to/add-a-host.md) that is missing.
 """
 HOW_TO = "docs/how-to"
 
