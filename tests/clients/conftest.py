@@ -121,25 +121,29 @@ def pytest_sessionfinish(session):
 
 def say_proven(terminalreporter):
     """Say which hosts were proven: a test of theirs ran, and none failed."""
-    seen = {name: {"passed": 0, "failed": [], "skipped": []} for name in chosen_hosts()}
-    for kind, reports in terminalreporter.stats.items():
-        for report in reports if kind != "deselected" else ():  # those are tests
-            host = dict(getattr(report, "user_properties", ())).get("host")
-            if host not in seen or not isinstance(report, pytest.TestReport):
-                continue
-            if report.failed:
-                seen[host]["failed"].append(report.nodeid.rpartition("::")[2])
-            elif report.skipped:
-                seen[host]["skipped"].append(str(report.longrepr[2]).removeprefix("Skipped: "))
-            elif report.when == "call":
-                seen[host]["passed"] += 1
-    proven = [name for name, its in seen.items() if its["passed"] and not its["failed"]]
+    everything = [one for some in terminalreporter.stats.values() for one in some]
+    reports = [one for one in everything if isinstance(one, pytest.TestReport)]
+    found = [(dict(one.user_properties).get("host"), one) for one in reports]
+    seen = [name for name in chosen_hosts() if any(name == host for host, _ in found)]
+    missing = {name: _why_not([one for host, one in found if host == name]) for name in seen}
+    proven = [name for name in seen if not missing[name]]
+    if not seen:
+        return
     terminalreporter.write_line(f"proven {len(proven)} of {len(seen)} hosts: {', '.join(proven)}")
-    for name, its in seen.items():
-        if name in proven:
-            continue
-        why = f"{its['failed'][0]} failed" if its["failed"] else next(iter(its["skipped"]), "")
-        terminalreporter.write_line(f"  not proven: {name}: {why or 'no test of it ran'}")
+    for name in seen:
+        if missing[name]:
+            terminalreporter.write_line(f"  not proven: {name}: {missing[name]}")
+
+
+def _why_not(reports):
+    """Return why a host is not proven by the reports of its tests; empty if it is."""
+    failed = [one.nodeid.rpartition("::")[2] for one in reports if one.failed]
+    if failed:
+        return f"{failed[0]} failed"
+    if any(one.passed and one.when == "call" for one in reports):
+        return ""
+    skipped = [str(one.longrepr[2]) for one in reports if one.skipped]
+    return skipped[0].removeprefix("Skipped: ") if skipped else "no test of it ran"
 
 
 def program_or_skip(program):
