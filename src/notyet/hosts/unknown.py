@@ -1,4 +1,4 @@
-"""A host that no sign tells: it gets the one answer that most hosts take (docs/how-to/hosts.md).
+"""A host that no sign tells: it gets the one answer that most hosts take (docs/reference/hosts.md).
 
 Exit code 2 with the reason on stderr, and the same as JSON on stdout: measured on six hosts that
 take one or the other. Vibe, Copilot and Cursor would not take it; their payloads have signs.
