@@ -32,6 +32,7 @@ HOSTS = (
     "droid",
     "gemini",
     "goose",
+    "kimi",
     "opencode",
     "pi",
     "qwen",

@@ -64,12 +64,7 @@ OTHERS = (
         cannot="its hook after a response only observes",
     ),
     Host(name="xum", title="Xum", program="xum"),
-    # Claude Code's payloads have these keys, so these two are told by what they lack.
-    Host(
-        name="kimi",
-        title="Kimi Code",
-        signs=("stop_hook_active !transcript_path !transcriptPath !host !prompt_id",),
-    ),
+    # Claude Code's payloads have these keys, so it is told by what it lacks.
     Host(
         name="kiro",
         title="Kiro",

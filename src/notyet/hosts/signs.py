@@ -72,6 +72,19 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
         ),
     ),
     ("goose", ((("event", "", ()), ("hook_event_name", "!", ())),)),
+    (
+        "kimi",
+        (
+            (("client_type", "=", ("kimi_code_cli",)),),
+            (
+                ("stop_hook_active", "", ()),
+                ("transcript_path", "!", ()),
+                ("transcriptPath", "!", ()),
+                ("host", "!", ()),
+                ("prompt_id", "!", ()),
+            ),
+        ),
+    ),
     ("opencode", ((("host", "=", ("opencode",)),),)),
     ("pi", ((("host", "=", ("pi",)),),)),
     (
@@ -107,18 +120,6 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
     ("letta", ((("event_type", "", ()), ("working_directory", "", ())),)),
     ("windsurf", ((("agent_action_name", "", ()),),)),
     (
-        "kimi",
-        (
-            (
-                ("stop_hook_active", "", ()),
-                ("transcript_path", "!", ()),
-                ("transcriptPath", "!", ()),
-                ("host", "!", ()),
-                ("prompt_id", "!", ()),
-            ),
-        ),
-    ),
-    (
         "kiro",
         ((("hook_event_name", "", ()), ("session_id", "!", ()), ("conversation_id", "!", ())),),
     ),
@@ -138,6 +139,7 @@ PROGRAMS = frozenset(
         "droid",
         "gemini",
         "goose",
+        "kimi",
         "letta",
         "mux",
         "neovate",

@@ -72,6 +72,15 @@ def values_in(path: str, hint: bytes) -> list[Any]:
     return _read(path, read) or []
 
 
+def files_below(folder: str, name: str) -> list[str]:
+    """Return the paths `folder/*/name` that exist."""
+    try:
+        found = [f"{folder}/{middle}/{name}" for middle in light.listdir(folder)]
+    except (OSError, ValueError):
+        return []
+    return [path for path in found if light.exists(path)]
+
+
 def _ends(handle: int, size: int) -> tuple[bytes, bytes]:
     last = max(0, size - _BLOCK)
     return light.pread(handle, _BLOCK, 0), light.pread(handle, size - last, last)
@@ -177,6 +186,8 @@ def _text_of(entry: dict[str, Any]) -> str:
         message = _dict(entry.get("payload"))
         if message.get("type") != "message":
             return ""
+    elif kind == "agent.message.appended":  # Kimi Code
+        message = _dict(_dict(entry.get("message")).get("message"))
     elif kind == "gemini":  # Gemini CLI
         return joined(entry.get("content"))
     elif kind == "assistant.message":  # GitHub Copilot CLI; subagents stand in their parent's file
