@@ -131,6 +131,13 @@ DROID = Program(
     "DROID_BIN",
 )
 VIBE = Program("vibe", "3.0.2", inside="bin/vibe", variable="VIBE_BIN", lock="vibe.txt")
+KIMI = Program(
+    "kimi",
+    "2.1.0",
+    inside="node_modules/@moonshot-ai/kimi-code/dist/main.mjs",
+    variable="KIMI_BIN",
+    lock="kimi",
+)
 
 OPENCODE = Program(
     "opencode",

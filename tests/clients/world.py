@@ -42,6 +42,7 @@ class World:
     INSTALLS: ClassVar[tuple[str, ...]] = ()  # options of `notyet install` and `uninstall`
     HAS_SUBAGENTS: ClassVar[bool] = False  # which can be sent back
     MOST_BLOCKS: ClassVar[int] = 0  # how often it lets us send an agent back in a row; 0: any
+    ASKS_ONCE: ClassVar[bool] = False  # a turn: it has no event of the stop after a send-back
     NAMES_THREADS: ClassVar[bool] = False  # its requests say whose they are: see `thread`
     TELLS_ANSWERS: ClassVar[bool] = True  # its hooks, or its files, have the agent's last message
     RESUME: ClassVar[tuple[str, ...]] = ()  # arguments that continue the last session
@@ -233,6 +234,10 @@ class World:
     def outcomes(self) -> list[str]:
         return [stop.outcome for stop in self.stops()]
 
+    def as_asked(self, *outcomes: str) -> list[str]:
+        """Return those of a turn's outcomes that this host asks for."""
+        return [*outcomes[:1]] if self.ASKS_ONCE else [*outcomes]
+
     def processes(self) -> dict[int, str]:
         """Return the processes of this world that still run."""
         mark = f"{_MARK}={self.mark}".encode()
@@ -292,13 +297,17 @@ class World:
         return {thread: stops for thread, stops in told.items() if stops}
 
     def _stops_in(self, requests: list[Request]) -> list[tuple[str, str]]:
-        told = []
+        told: list[tuple[str, str]] = []
+        is_asked = True
         for request, following in zip(requests, [*requests[1:], None], strict=True):
-            if isinstance(request.step, Say):
+            if isinstance(request.step, Say) and not is_asked:
+                is_asked = True
+            elif isinstance(request.step, Say):
                 prompts = self.WIRE.prompts(following.news) if following else []
                 # A hook that is registered twice says the same twice.
                 words = " ".join(dict.fromkeys(plain(prompt) for prompt in prompts))
                 told.append((self._answer_told(request.step.text), words))
+                is_asked = not (words and self.ASKS_ONCE)
         return told
 
     def told_by_ledger(self) -> dict[str, list[tuple[str, str]]]:
