@@ -7,6 +7,7 @@ import pytest
 from clients.conftest import only
 from clients.model.script import Run, Say, Spawn
 from clients.world import NOTYET
+from commands import until
 
 READY = '[gates.ready]\nrun = "test -e ready"\n'
 NEVER = '[gates.never]\nrun = "echo it is never right; exit 1"\n'
@@ -151,3 +152,35 @@ def test_what_a_start_says_is_before_the_first_request(host):
     host.install()
     ran = host.run([Say("Done.")])
     assert "good" in "".join(ran.model.asked()[0].texts)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("has_hook", [False, True])
+@only("copilot")
+def test_notyet_with_gates_copilot_from_outside(host, has_hook):
+    host.gates(READY)
+    if has_hook:
+        host.install()
+    host.trust()
+    (host.folder / "bin").mkdir()
+    (host.folder / "bin" / "copilot").symlink_to(host.program)
+    line = [str(NOTYET), "with", "copilot", "do it", "--", "--allow-all-tools"]
+    ran = host.run(LEARNS, line=line, PATH=f"{host.folder}/bin:{host.environ['PATH']}")
+    assert (ran.code, ran.out.strip()) == (0, "Now it is."), ran.err
+    decided = [stop for stop in host.stops() if stop.why != "supervised"]
+    assert [stop.outcome for stop in decided] == ["blocked", "passed"]
+    assert len(host.stops()) == (4 if has_hook else 2)
+
+
+@pytest.mark.full
+@pytest.mark.rule("C4")
+@only("copilot")
+def test_an_interrupt_during_a_gate_ends_the_gate_though_copilot_leaves_the_hook_running(host):
+    host.gates('[gates.long]\nrun = "touch begun; sleep 1000 & sleep 1000"\n')
+    host.install()
+    with host.start([Say("Done!")]) as under_way:
+        assert until((host.project / "begun").exists, 60)
+        under_way.interrupt()
+        ran = under_way.wait()
+    assert len(ran.model.requests) == 1
+    assert host.outcomes() in (["skipped"], ["asking"])  # as the hook was given time, or not
