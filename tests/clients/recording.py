@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 from clients.claude_code.driver import ClaudeCode
 from clients.codex.driver import Codex
+from clients.gemini.driver import GeminiCli
 from clients.model.script import Run, Say
 from clients.model.server import ModelServer
-from clients.programs import CLAUDE, CODEX
+from clients.programs import CLAUDE, CODEX, GEMINI, node_of
 from clients.runs import Ran
 from clients.world import NOTYET
 
@@ -56,7 +57,7 @@ _SEED = {
 }
 BEGIN = "<!-- recorded by `make record`: begin -->\n"
 END = "<!-- recorded by `make record`: end -->\n"
-_TITLES = {"claude": "Claude Code", "codex": "Codex"}
+_TITLES = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI"}
 _FORM = """
 With {title} {version} and a model that follows a script, on a terminal. Paths, times, ids and
 hashes are replaced, and long changes are cut; nothing else is.
@@ -96,6 +97,7 @@ _MASKS = {
     r"\S+/python[\d.]* (-I -S|&& exec) ": r"/home/ada/.local/share/uv/tools/notyet/bin/python \1 ",
     r"/notyet/[0-9a-f]{12}/": "/notyet/9d41c07be2f6/",
     r"\x1b\[[?\d;]*[a-zA-Z]": "",
+    r"(?m)^\[STARTUP\] .*\n": "",  # how Gemini CLI measures itself, on a busy machine
 }
 
 
@@ -171,13 +173,14 @@ def _without_long_diffs(lines: list[str]) -> Iterator[str]:
 
 
 @contextmanager
-def place(kind: type[World], program: Path, version: str) -> Iterator[World]:
+def place(kind: type[World], program: Path, wanted: Program) -> Iterator[World]:
     """Give a program a home with a project in it, under a name as long as the one shown."""
     folder = Path(_REAL.format(secrets.token_hex(2)))
     while folder.exists():
         folder = Path(_REAL.format(secrets.token_hex(2)))
     try:
-        yield type("Recorded", (_Shop, kind), {})(program, version, folder)
+        shop = type("Recorded", (_Shop, kind), {})
+        yield shop(program, wanted.version, folder, node_of(wanted))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -228,7 +231,7 @@ class Page:
 
     def recorded(self, program: Path) -> str:
         """Record the session; return the text for the page."""
-        with place(self.kind, program, self.program.version) as world:
+        with place(self.kind, program, self.program) as world:
             recorder = Recorder(world)
             with ModelServer(world.WIRE, SCRIPT) as model:
                 _tell_where_the_model_is(world, model.url)
@@ -295,5 +298,12 @@ PAGES = {
             "notyet status codex",
         ),
         f'codex exec "{PROMPT}"',
+    ),
+    "gemini": Page(
+        _HOW_TO / "gemini.md",
+        GEMINI,
+        GeminiCli,
+        ("notyet install gemini", "notyet status gemini"),
+        f'gemini --yolo -p "{PROMPT}"',
     ),
 }

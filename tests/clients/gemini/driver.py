@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from clients.model import gemini
@@ -12,12 +11,13 @@ from clients.world import NOTYET, World
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clients.model.script import Request
     from clients.runs import Ran
 
 _SETTINGS = {
+    "model": {"name": "gemini-2.5-flash"},  # else it asks a model which one to ask
     "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
     "privacy": {"usageStatisticsEnabled": False},
+    "tools": {"useRipgrep": False},  # which not every machine has
     "security": {"auth": {"selectedType": "gemini-api-key"}},
 }
 _SHOWN = ("Hook system message: ", "[WARNING] Agent execution blocked: ")
@@ -29,14 +29,12 @@ class GeminiCli(World):
     HOST: ClassVar[str] = "gemini"
     WIRE = gemini
     HAS_SUBAGENTS: ClassVar[bool] = True
-    NAMES_THREADS: ClassVar[bool] = True
     RESUME: ClassVar[tuple[str, ...]] = ("--resume", "latest")
     SHOWS_NOTES: ClassVar[bool] = True
     ITS_FILES: ClassVar[tuple[str, ...]] = ("gemini-*", "gemini-*/*", "node-compile-cache/*")
 
     def settle_in(self) -> None:
         """Write the settings, and trust the project."""
-        self.session = str(uuid.uuid4())
         self.settings.parent.mkdir()
         self.settings.write_text(json.dumps(_SETTINGS, indent=2) + "\n")
         self.trust_project()
@@ -68,19 +66,14 @@ class GeminiCli(World):
         self.settings.write_text(json.dumps(settings | tables, indent=2) + "\n")
 
     def line(self, prompt: str, args: tuple[str, ...], url: str) -> list[str]:
-        """Return the command line of a run; its session is a new one, unless `args` resume one."""
+        """Return the command line of a run; its stream tells answers apart, plain text does not."""
         del url
-        own: tuple[str, ...] = ()
-        if not {"-r", "--resume", "--session-id"} & {*args}:
-            self.session = str(uuid.uuid4())
-            own = ("--session-id", self.session)
-        line = [str(self.program), "--yolo", "-m", "gemini-2.5-flash", "-o", "stream-json"]
-        return [*line, *own, *args, "-p", prompt]
+        return [str(self.program), "--yolo", "-o", "stream-json", *args, "-p", prompt]
 
     def variables(self, url: str) -> dict[str, str]:
-        """Return what leads it to the model; the key is the session, so that requests name it."""
+        """Return what leads it to the model."""
         return {
-            "GEMINI_API_KEY": self.session,
+            "GEMINI_API_KEY": "none",
             "GOOGLE_GEMINI_BASE_URL": url,
             "GEMINI_CLI_NO_RELAUNCH": "true",
             "NODE_COMPILE_CACHE": str(self.tmp / "node-compile-cache"),
@@ -96,11 +89,6 @@ class GeminiCli(World):
             elif entry["type"] != "result":
                 pieces = []
         return "".join(pieces).strip()
-
-    def thread(self, request: Request) -> str:
-        """Return the session; all subagents of one are counted as one agent."""
-        session = request.headers["x-goog-api-key"]
-        return session if request.actor == "main" else f"{session}:complete_task"
 
     def notes(self, ran: Ran) -> list[str]:
         """Return what it wrote to stderr of our notes."""
