@@ -32,6 +32,7 @@ HOSTS = (
     "droid",
     "gemini",
     "goose",
+    "hermes",
     "kimi",
     "opencode",
     "pi",
@@ -74,8 +75,12 @@ def all_hosts() -> list[Host]:
 
 
 def _hooks(name: str) -> Any:
-    is_package = hasattr(_module(name), "__path__")
-    return _module(f"{name}.hooks" if is_package else name)
+    if not hasattr(_module(name), "__path__"):
+        return _module(name)
+    try:
+        return _module(f"{name}.hooks")
+    except ModuleNotFoundError:  # we run no hooks that were written for it
+        return _module(name)
 
 
 def command_dialect(name: str) -> CommandDialect:

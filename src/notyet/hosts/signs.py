@@ -72,6 +72,7 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
         ),
     ),
     ("goose", ((("event", "", ()), ("hook_event_name", "!", ())),)),
+    ("hermes", ((("hook_event_name", "=", ("pre_verify",)),),)),
     (
         "kimi",
         (
@@ -139,6 +140,7 @@ PROGRAMS = frozenset(
         "droid",
         "gemini",
         "goose",
+        "hermes",
         "kimi",
         "letta",
         "mux",

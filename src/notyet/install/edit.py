@@ -34,7 +34,11 @@ class NotEditable(Exception):  # noqa: N818  # named after what happened
 
 
 def read(text: str, form: str) -> Document:
-    """Read a JSON or TOML text, or a plugin of ours. Raises BadSyntax."""
+    """Read a JSON, TOML or YAML text, or a plugin of ours. Raises BadSyntax."""
+    if form == "yaml":
+        from notyet.config.yaml_reader import read as read_yaml
+
+        return read_yaml(text)
     if form == "plugin":
         from notyet.install.plugin_file import read_plugin
 

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from notyet.install.edit import Edit
 
     SettingsLevel: TypeAlias = Literal["user", "project", "local", "managed"]
-    Form: TypeAlias = Literal["json", "toml", "plugin"]
+    Form: TypeAlias = Literal["json", "toml", "yaml", "plugin"]
 
 HOOK_TIMEOUT = 1800  # seconds: a stage of gates may take 600, and there may be a few
 START_TIMEOUT = 30  # seconds; a start only lists the gates for the agent
-_FORMS: dict[str, Form] = {".toml": "toml", ".js": "plugin", ".ts": "plugin"}
+_FORMS: dict[str, Form] = {".toml": "toml", ".yaml": "yaml", ".js": "plugin", ".ts": "plugin"}
 _EVERYTHING = (None, "", "*")  # matchers
 # Keys that would keep our entry from being run, or from being waited for.
 _HARMFUL = ("args", "if", "async", "asyncRewake", "once", "shell", "commandWindows")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from clients.model.chat import Call, Chat
@@ -12,21 +13,7 @@ if TYPE_CHECKING:
     from clients.runs import Ran
 
 WAIT = "wait for news"  # a step `Run(WAIT)` waits for a subagent
-_CONFIG = """\
-active_model = "fake"
-enable_telemetry = false
-enable_update_checks = false
-
-[[providers]]
-name = "fakep"
-api_base = "{url}/v1"
-api_key_env_var = ""
-
-[[models]]
-name = "fake-model"
-provider = "fakep"
-alias = "fake"
-"""
+_MODEL = {"name": "fake-model", "provider": "fakep", "alias": "fake"}
 
 
 def _run(step: Run) -> Call:
@@ -63,11 +50,18 @@ class Vibe(World):
 
     def line(self, prompt: str, args: tuple[str, ...], url: str) -> list[str]:
         """Return a line with plain output, which is the last answer."""
-        (self.home / ".vibe" / "config.toml").write_text(_CONFIG.format(url=url))
         return [str(self.program), "--auto-approve", *args, "-p", prompt]
 
     def variables(self, url: str) -> dict[str, str]:
-        return {"MISTRAL_API_KEY": "dummy"}  # else it looks for one in a keyring
+        provider = {"name": "fakep", "api_base": f"{url}/v1", "api_key_env_var": ""}
+        return {
+            "MISTRAL_API_KEY": "dummy",  # else it looks for one in a keyring
+            "VIBE_ACTIVE_MODEL": "fake",
+            "VIBE_MODELS": json.dumps([_MODEL]),
+            "VIBE_PROVIDERS": json.dumps([provider]),
+            "VIBE_ENABLE_TELEMETRY": "false",
+            "VIBE_ENABLE_UPDATE_CHECKS": "false",
+        }
 
     def answer(self, out: str) -> str:
         return out.strip()
