@@ -7,6 +7,7 @@ import pytest
 
 from clients.killed_hook import run_with_killed_hook
 from clients.model.script import Fail, Run, Say, Spawn
+from notyet.hosts import host_named
 
 READY = '[gates.ready]\nrun = "test -e ready"\nhint = "Make it ready."\n'
 NEVER = '[gates.never]\nrun = "echo it is never right; exit 1"\n'
@@ -106,6 +107,18 @@ def test_a_session_that_is_resumed_is_gated_as_the_same_session(host):
     again = ["overridden", "blocked"] if host.ASKS_ONCE else ["blocked", "passed"] * 2
     assert host.outcomes() == again
     assert len({stop.session_id for stop in host.stops()}) == 1
+
+
+@pytest.mark.full
+@pytest.mark.rule("N1")
+def test_an_agent_that_changes_nothing_since_its_start_is_not_checked(host):
+    if not host_named(host.HOST).starts:
+        pytest.skip("it does not tell when a session starts")
+    host.gates('[gates.tests]\nrun = "exit 1"\nwhen = "changed"\n')
+    host.install()
+    ran = host.run([Say("It is a project.")])
+    assert (ran.code, ran.text) == (0, "It is a project."), ran.err
+    assert [(stop.outcome, stop.why) for stop in host.stops()] == [("skipped", "unchanged")]
 
 
 @pytest.mark.full

@@ -1,4 +1,4 @@
-"""What is special about goose: its starts, its ids, its cap, and `notyet with`."""
+"""What is special about goose: its ids, its cap, and `notyet with`."""
 
 import pytest
 
@@ -9,15 +9,6 @@ from clients.world import NOTYET
 pytestmark = [only("goose"), pytest.mark.full]
 READY = '[gates.ready]\nrun = "test -e ready"\n'
 NEVER = '[limits]\nstuck_after = 0\n[gates.never]\nrun = "exit 1"\n'
-
-
-@pytest.mark.rule("N1")
-def test_a_start_names_no_folder_and_still_an_agent_that_changes_nothing_is_not_checked(host):
-    host.gates('[gates.tests]\nrun = "exit 1"\nwhen = "changed"\n')
-    host.install()
-    ran = host.run([Say("It is a project.")])
-    assert (ran.code, ran.text) == (0, "It is a project.")
-    assert [(stop.outcome, stop.why) for stop in host.stops()] == [("skipped", "unchanged")]
 
 
 @pytest.mark.rule("B8")
