@@ -173,7 +173,8 @@ def _look_around(screen: Screen, host: Settings, file: SettingsFile) -> None:
     for path, one in others.items():
         how = f"notyet uninstall {host.name} --{one.file.scope}"
         remove = f"; remove one, as with: {how}" if one.file.scope in host.scopes else ""
-        screen.note(f"also registered in {path}, so every stop is checked twice{remove}")
+        twice = "" if host.host.layout == "file" else ", so every stop is checked twice"
+        screen.note(f"also registered in {path}{twice}{remove}")
     for mistake in mistakes:
         screen.note(f"{host.title} cannot read a file: {mistake}")
 

@@ -93,7 +93,7 @@ export const Notyet = async ({ client, directory }) => {
 
 // Run the hook; return its answer. An interrupted hook has none.
 function ask(payload) {
-  const { command, timeout } = HOOKS[payload.hook_event_name]
+  const { command, timeout } = HOOKS[payload.hook_event_name] ?? { command: "", timeout: 10 }
   const session = payload.agent_id ?? payload.session_id
   return new Promise((resolve, reject) => {
     const stdio = ["pipe", "pipe", "ignore"]

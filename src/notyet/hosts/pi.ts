@@ -7,9 +7,10 @@ import { spawn } from "node:child_process"
 const HOOKS: Record<string, { command: string; timeout: number }> = {}
 
 export default function (pi: any) {
-  // A file of the user and one of the project may both be loaded: one of them is enough.
+  // A file of the project and one of the user may both be loaded: the last one, the user's, asks.
   const key = Symbol.for("notyet.pi")
-  let isActive = false
+  const own = {}
+  const isOwner = () => (globalThis as any)[key] === own
   let turn = "" // the user's message that is being worked on
   let isHeld = false
 
@@ -33,16 +34,14 @@ export default function (pi: any) {
   })
 
   const started = async (event: any, ctx: any) => {
-    isActive = !(globalThis as any)[key]
-    ;(globalThis as any)[key] = true
-    if (!isActive) return
+    ;(globalThis as any)[key] = own
     const payload = { hook_event_name: "SessionStart", ...about(ctx), source: event.reason }
     const answer = await ask(payload, undefined)
     if (answer.systemMessage) tell(ctx, answer.systemMessage)
   }
 
   const stopped = async (event: any, ctx: any) => {
-    if (!isActive || event.toolResults.length || event.message.stopReason !== "stop") return
+    if (!isOwner() || event.toolResults.length || event.message.stopReason !== "stop") return
     turn ||= ctx.sessionManager.getBranch().findLast(isOfUser)?.id ?? ""
     const said = event.message.content.filter((part: any) => part.type === "text")
     const payload = {
@@ -60,9 +59,6 @@ export default function (pi: any) {
   }
 
   pi.on("session_start", guarded(started))
-  pi.on("session_shutdown", () => {
-    if (isActive) delete (globalThis as any)[key]
-  })
   pi.on("before_agent_start", () => {
     turn = ""
     isHeld = false
@@ -74,7 +70,7 @@ const isOfUser = (entry: any) => entry.type === "message" && entry.message.role 
 
 // Run the hook; return its answer. An interrupted hook has none.
 function ask(payload: any, signal: AbortSignal | undefined): Promise<any> {
-  const { command, timeout } = HOOKS[payload.hook_event_name]
+  const { command, timeout } = HOOKS[payload.hook_event_name] ?? { command: "", timeout: 10 }
   return new Promise((resolve, reject) => {
     const stdio: any = ["pipe", "pipe", "ignore"]
     const child = spawn("/bin/sh", ["-c", command], { cwd: payload.cwd, detached: true, stdio })
