@@ -157,6 +157,7 @@ def read_gemini(entry: Entry, builder: TurnBuilder) -> None:
     elif kind == "tool_result":
         builder.answered(entry.get("output"))
     elif kind == "error":
+        builder.flush()  # a hook that sends the agent back is such a warning, between two answers
         is_warning = entry.get("severity") == "warning"
         (builder.report if is_warning else builder.fail)(_said(entry))
     elif kind == "result":
