@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from clients.claude_code.driver import ClaudeCode
 from clients.codex.driver import Codex
+from clients.copilot.driver import CopilotCli
 from clients.gemini.driver import GeminiCli
 from clients.model.script import Run, Say
 from clients.model.server import ModelServer
-from clients.programs import CLAUDE, CODEX, GEMINI, node_of
+from clients.programs import CLAUDE, CODEX, COPILOT, GEMINI, node_of
 from clients.runs import Ran
 from clients.world import NOTYET
 
@@ -57,7 +58,12 @@ _SEED = {
 }
 BEGIN = "<!-- recorded by `make record`: begin -->\n"
 END = "<!-- recorded by `make record`: end -->\n"
-_TITLES = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI"}
+_TITLES = {
+    "claude": "Claude Code",
+    "codex": "Codex",
+    "copilot": "GitHub Copilot CLI",
+    "gemini": "Gemini CLI",
+}
 _FORM = """
 With {title} {version} and a model that follows a script, on a terminal. Paths, times, ids and
 hashes are replaced, and long changes are cut; nothing else is.
@@ -97,6 +103,7 @@ _MASKS = {
     r"\S+/python[\d.]* (-I -S|&& exec) ": r"/home/ada/.local/share/uv/tools/notyet/bin/python \1 ",
     r"/notyet/[0-9a-f]{12}/": "/notyet/9d41c07be2f6/",
     r"\x1b\[[?\d;]*[a-zA-Z]": "",
+    r"(?m)^(Duration +)\d+m?( \d+)?s$": r"\g<1>1s",  # of Copilot
     r"(?m)^\[STARTUP\] .*\n": "",  # how Gemini CLI measures itself, on a busy machine
 }
 
@@ -298,6 +305,13 @@ PAGES = {
             "notyet status codex",
         ),
         f'codex exec "{PROMPT}"',
+    ),
+    "copilot": Page(
+        _HOW_TO / "copilot.md",
+        COPILOT,
+        CopilotCli,
+        ("notyet install copilot", "notyet status copilot"),
+        f'copilot -p "{PROMPT}" --allow-all-tools',
     ),
     "gemini": Page(
         _HOW_TO / "gemini.md",
