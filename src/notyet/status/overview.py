@@ -199,7 +199,7 @@ def caps_here(hosts: Iterable[HostStatus]) -> list[dict[str, Any]]:
             continue
         wanted = replace_record(Limits(**status.setup.limits), session_ceiling=0)
         most = limit_in_force(replace_record(wanted, max_blocks=10**9), History(), status.cap)
-        source = f"{status.title} overrides more than {status.cap} blocks in a row"
+        source = f"{status.title} may override block {status.cap} in a row"
         if most.number < wanted.max_blocks:
             source = f"{source}: less than max_blocks"
         caps.append(_limit(f"{status.host} cap", most.number, source))

@@ -62,7 +62,7 @@ def test_gates_limits_sessions_and_decisions(world):
         "review 1, observes cod* always 10m notyet.toml:10",
         "max_blocks 4 notyet.toml:2",
         "wait_for_background yes default",
-        "claude cap 7 Claude Code overrides more than 8 blocks in a row",
+        "claude cap 7 Claude Code may override block 8 in a row",
     ):
         assert line in lines
     at = lines.index("session agent host turn sent back last seen")
