@@ -195,12 +195,13 @@ class CommandLineSession:
 
     async def _run(self, form: str, prompt: str, key: str) -> tuple[TurnBuilder, AgentProgram]:
         builder = TurnBuilder(self._notify, self._transcript, key)
-        argv = (self._program, *self._command.words(form, self._args, self.id or ""))
+        words = self._command.words(form, self._args, self.id or "", prompt)
+        argv = (self._program, *words)
         # With the session, if known: an agent that this one starts inherits the mark.
         is_known = self.id and not self._command.renames
         mark = f"{os.getpid()}:{self.id}" if is_known else str(os.getpid())
         environ = {**os.environ, _SUPERVISED: mark}
-        stdin = prompt.encode("utf-8", "replace")
+        stdin = b"" if "{prompt}" in form else prompt.encode("utf-8", "replace")
         job = Job(argv=argv, dir=self._cwd, environ=environ, stdin=stdin)
         try:
             running = AgentProgram(job, lambda line: self._read_line(line, builder, key))

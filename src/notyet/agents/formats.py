@@ -6,6 +6,7 @@ release; a value of an unexpected type counts as missing.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from notyet.agents.turn_builder import whole
@@ -340,6 +341,29 @@ def _goose_message(message: Entry, builder: TurnBuilder) -> None:
             builder.answered(_joined(result.get("content")))
 
 
+def read_kimi(entry: Entry, builder: TurnBuilder) -> None:
+    """Read a line of `kimi --output-format stream-json`; it reports no tokens and no errors."""
+    role = entry.get("role")
+    if role == "assistant":
+        builder.turns += 1
+        builder.say(entry.get("content"))
+        for call in _dicts(entry.get("tool_calls")):
+            function = _dict(call.get("function"))
+            _use(builder, function.get("name"), _parsed(function.get("arguments")))
+    elif role == "tool":
+        builder.answered(entry.get("content"))
+    elif entry.get("type") == "session.resume_hint":  # the last line
+        builder.named(entry.get("session_id"))
+        builder.finish()
+
+
+def _parsed(arguments: object) -> object:
+    try:
+        return json.loads(_text(arguments))
+    except ValueError:
+        return arguments
+
+
 def _use(builder: TurnBuilder, name: object, given: object) -> None:
     script = _dict(given).get("command") if _text(name) in _SHELLS else None
     builder.use(name, given, script)
@@ -384,5 +408,6 @@ READERS: dict[str, Callable[[Entry, TurnBuilder], None]] = {
     "copilot-json": read_copilot,
     "goose-stream": read_goose,
     "droid-stream": read_droid,
+    "kimi-stream": read_kimi,
     "pi-json": read_pi,
 }

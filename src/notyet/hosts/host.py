@@ -32,11 +32,12 @@ class Reply(Record, kw_only=True):
 
 
 class CommandLine(Record, kw_only=True):
-    """How `notyet with` runs a host without its user interface; the prompt comes on stdin.
+    """How `notyet with` runs a host without its user interface.
 
-    `{args}` and `{id}` stand for the user's arguments and for the id of the conversation. `output`
-    names the format of stdout, `unknown` what the host prints about a conversation it does not
-    have, and `taken` what it prints if it already has one of this id.
+    The prompt comes on stdin, or where `{prompt}` stands. `{args}` and `{id}` stand for the user's
+    arguments and for the id of the conversation. `output` names the format of stdout, `unknown`
+    what the host prints about a conversation it does not have, and `taken` what it prints if it
+    already has one of this id.
     """
 
     start: str
@@ -50,11 +51,12 @@ class CommandLine(Record, kw_only=True):
     renames: bool = False  # its hooks, or a continued conversation, have another id
 
     @staticmethod
-    def words(form: str, args: Sequence[str], session: str) -> list[str]:
+    def words(form: str, args: Sequence[str], session: str, prompt: str = "") -> list[str]:
         """Return the arguments of one turn; `form` is `start` or `resume`."""
         out: list[str] = []
         for word in form.split():
-            out += args if word == "{args}" else [word.replace("{id}", session)]
+            filled = word.replace("{id}", session).replace("{prompt}", prompt)
+            out += args if word == "{args}" else [filled]
         return out
 
     @property

@@ -7,7 +7,7 @@ of main agents, in the same session; the files of the session tell whose stop it
 
 from __future__ import annotations
 
-from notyet.hosts.host import ClaudeLike
+from notyet.hosts.host import ClaudeLike, CommandLine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,4 +109,11 @@ HOST = Kimi(
     longest_timeout=600.0,
     home_variable="KIMI_CODE_HOME",
     timeout=30.0,
+    command_line=CommandLine(
+        start="{args} --output-format stream-json --prompt={prompt}",
+        resume="{args} --output-format stream-json --session {id} --prompt={prompt}",
+        output="kimi-stream",
+        install="npm install -g @moonshot-ai/kimi-code",
+        unknown=('" not found.',),
+    ),
 )

@@ -1,9 +1,10 @@
-"""Kimi Code's own ways: one send-back in a turn, for subagents too."""
+"""Kimi Code's own ways: one send-back in a turn, for subagents too; and `notyet with`."""
 
 import pytest
 
-from clients.conftest import only
+from clients.conftest import only, world_of
 from clients.model.script import Run, Say, Spawn
+from clients.test_with import Supervised
 
 READY = '[gates.ready]\nrun = "test -e ready"\n'
 NEVER = '[gates.never]\nrun = "echo it is never right; exit 1"\n'
@@ -11,6 +12,15 @@ NEVER = '[gates.never]\nrun = "echo it is never right; exit 1"\n'
 REPORT = "\n".join(f"- part {n} is written, and nothing else is to be done" for n in range(8))
 
 kimi = only("kimi")
+
+
+class SupervisedKimi(Supervised):
+    """Kimi Code under `notyet with`."""
+
+    NAMES_THREADS = True  # so its story is compared as it is
+
+    def line(self, prompt, args, url):
+        return [*super().line(prompt, args, url)[:4], *args]
 
 
 @kimi
@@ -47,3 +57,15 @@ def test_a_subagent_is_told_from_its_parent_and_sent_back_once(host):
     assert any("Right." in text for text in ran.model.asked()[-1].results)
     (stop,) = host.stops()
     assert (stop.outcome, stop.scope, stop.agent_type) == ("blocked", "subagent", "coder")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("host", ["kimi"])
+def test_with_sends_it_back_as_often_as_our_limit_says(host, tmp_path):
+    with world_of(host, tmp_path, SupervisedKimi).scenario() as world:
+        world.gates("[limits]\nmax_blocks = 3\n" + READY)
+        world.install()
+        ran = world.run([Say("Done."), Say("Still."), Run("touch ready"), Say("Now it is.")])
+        assert (ran.code, ran.text) == (0, "Now it is."), ran.err
+        assert world.outcomes() == ["blocked", "blocked", "passed"]
+        assert len(world.left_to_us()) == 3

@@ -64,7 +64,8 @@ def test_the_second_turn_names_the_conversation_that_the_first_one_began(agent, 
     words = (tmp_path / "words").read_text().split()
     assert begun in words
     assert "--mine" in words
-    assert (tmp_path / "prompt").read_text() == "-again"
+    is_argument = "--prompt=-again" in words  # where it takes none on stdin
+    assert (tmp_path / "prompt").read_text() == ("" if is_argument else "-again")
 
 
 @pytest.mark.rule("L5")
@@ -110,7 +111,7 @@ def test_a_conversation_that_codex_lost_is_a_prompt_that_was_not_sent(tmp_path, 
     assert session.knows("k") is False
 
 
-def spoken(tmp_path, run, agent, *entries, code=0):
+def spoken(tmp_path, run, agent, *entries, code=0, prompt="x" * 300_000):
     """Return the turn that a few lines come to."""
     program = tmp_path / agent
     lines = [entry if isinstance(entry, str) else json.dumps(entry) for entry in entries]
@@ -118,7 +119,7 @@ def spoken(tmp_path, run, agent, *entries, code=0):
     program.write_text(f"#!/bin/sh\nexec 0<&-; printf '%s\\n' {text}; exit {code}\n")
     program.chmod(0o755)
     session = open_session(agent, cwd=str(tmp_path), program=str(program))
-    return run(session.send("x" * 300_000, "k"))  # which nobody reads
+    return run(session.send(prompt, "k"))  # which nobody reads
 
 
 def test_messages_of_goose_end_with_their_ids_and_its_errors_are_told(tmp_path, run):
@@ -244,3 +245,22 @@ def test_an_agent_that_renames_its_conversations_is_marked_by_our_process_alone(
     program.write_text(program.read_text().replace("cat > prompt", 'echo "$NOTYET_SUPERVISED" > m'))
     run(session.send("again", "k2"))
     assert (tmp_path / "m").read_text() == f"{os.getpid()}\n"
+
+
+def test_a_prompt_that_is_an_argument_stays_one_word_whatever_it_says(tmp_path, run):
+    program = tmp_path / "kimi"
+    program.write_text('#!/bin/sh\nprintf "%s|" "$@" > words\n')
+    program.chmod(0o755)
+    session = open_session("kimi", cwd=str(tmp_path), program=str(program))
+    turn = run(session.send("say {id} and\n{args}", "k"))
+    words = ["--output-format", "stream-json", "--prompt=say {id} and\n{args}", ""]
+    assert (tmp_path / "words").read_text().split("|") == words
+    assert turn.stop_reason == "error"
+
+
+def test_a_call_of_kimi_whose_arguments_are_no_json_is_a_call(tmp_path, run):
+    call = {"function": {"name": "Bash", "arguments": "echo hi"}}
+    hint = {"role": "meta", "type": "session.resume_hint", "session_id": "s"}
+    entry = {"role": "assistant", "content": "Done.", "tool_calls": [call]}
+    turn = spoken(tmp_path, run, "kimi", entry, hint, prompt="x")
+    assert (turn.text, turn.tools, turn.stop_reason) == ("Done.", ("Bash",), "end_turn")
