@@ -16,6 +16,7 @@ from clients.programs import (
     DROID,
     GEMINI,
     GOOSE,
+    HERMES,
     KIMI,
     OPENCODE,
     PI,
@@ -46,6 +47,8 @@ HOSTS: dict[str, tuple[Program, str, str]] = {
     "opencode": (OPENCODE, "clients.opencode.driver", "OpenCode"),
     "pi": (PI, "clients.pi.driver", "Pi"),
 }
+# Hosts that cannot keep it, as they run hooks after edits only: they have tests of their own.
+AFTER_EDITS = {"hermes": (HERMES, "clients.hermes.driver", "Hermes")}
 # Where versions cannot differ, only the newest one is tried.
 NEWEST = [name for name in CLIENTS if name != "claude-2.1.197"]
 newest = pytest.mark.parametrize("client", NEWEST, indirect=True)
@@ -60,7 +63,7 @@ def only(*names):
 
 def known_hosts():
     """Return the names of all hosts that have tests here."""
-    return list(dict.fromkeys(name.partition("-")[0] for name in [*CLIENTS, *HOSTS]))
+    return list(dict.fromkeys(name.partition("-")[0] for name in [*CLIENTS, *HOSTS, *AFTER_EDITS]))
 
 
 def chosen_hosts():
@@ -158,7 +161,7 @@ def program_or_skip(program):
 
 def world_of(name, folder, mixed_in=None):
     """Return a scratch world of one of the programs."""
-    program, module, kind = (CLIENTS | HOSTS)[name]
+    program, module, kind = (CLIENTS | HOSTS | AFTER_EDITS)[name]
     path = program_or_skip(program)
     world = getattr(import_module(module), kind)
     if mixed_in:

@@ -10,6 +10,7 @@ from clients.model.script import Say
 from commands import until
 
 if TYPE_CHECKING:
+    from clients.model.script import Step
     from clients.runs import Ran
     from clients.world import World
 
@@ -20,12 +21,12 @@ when = "always"
 """
 
 
-def run_with_killed_hook(world: World) -> Ran:
+def run_with_killed_hook(world: World, *before: Step) -> Ran:
     """Install a gate, and kill the first hook that asks it; the gate passes afterwards."""
     world.gates(_GATES)
     world.install()
     place = world.project / "hook.pid"
-    with world.start([Say("Done.")]) as under_way:
+    with world.start([*before, Say("Done.")]) as under_way:
         assert until(lambda: place.exists() and place.read_text().strip(), 60)
         os.kill(int(place.read_text()), signal.SIGKILL)
         ran = under_way.wait()

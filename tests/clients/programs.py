@@ -130,6 +130,7 @@ DROID = Program(
     "package/bin/droid",
     "DROID_BIN",
 )
+HERMES = Program("hermes", "0.19.0", inside="bin/hermes", variable="HERMES_BIN", lock="hermes.txt")
 VIBE = Program("vibe", "3.0.2", inside="bin/vibe", variable="VIBE_BIN", lock="vibe.txt")
 KIMI = Program(
     "kimi",

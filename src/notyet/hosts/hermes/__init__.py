@@ -7,7 +7,6 @@ without a shell, and shows its user nothing of what a hook says.
 from __future__ import annotations
 
 from notyet.core.record import variant
-from notyet.hosts import wire
 from notyet.hosts.host import ClaudeLike
 
 TYPE_CHECKING = False
@@ -25,6 +24,8 @@ class Hermes(ClaudeLike, kw_only=True):
         self, payload: Mapping[str, Any], environ: Mapping[str, str]
     ) -> StopEvent | StartEvent | None:
         """Read a payload; `attempt` counts the blocks of this turn."""
+        from notyet.hosts import wire
+
         event, extra = super().read_event(payload, environ), payload.get("extra")
         if event is None or not isinstance(extra, dict):
             return event
@@ -41,9 +42,9 @@ HOST = Hermes(
     name="hermes",
     title="Hermes",
     program="hermes",
-    proof="source",
+    proof="proven",
     tested="0.19.0",
-    derived_from="the hook runner in hermes-agent 0.19.0",
+    tested_on="2026-11-16",
     holds={"agent": "after edits", "subagent": "no"},
     signs=("hook_event_name=pre_verify",),
     stops={"pre_verify": "agent"},
