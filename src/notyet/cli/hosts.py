@@ -121,8 +121,8 @@ def host_argument(name: str) -> str:
             continue
         if row.installed_as != name:
             raise argparse.ArgumentTypeError(
-                f"{row.title} runs the hooks of another host, which are for both; "
-                f"name that one: {row.installed_as}"
+                f"{row.title} runs the hooks of {host_named(row.installed_as).title}; "
+                f"name {row.installed_as}, which is for both"
             )
         if row.cannot:
             do = f"use `{row.instead}`" if row.instead != "notyet check" else _RUN_CHECK

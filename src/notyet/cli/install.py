@@ -166,7 +166,9 @@ def _lay(start: Start) -> None:
 
 
 def _look_around(screen: Screen, host: Settings, file: SettingsFile) -> None:
-    """Print where else notyet is registered, and which files the host cannot read."""
+    """Print what is unproven, where else notyet is registered, and which files are unreadable."""
+    if host.host.proof == "source":
+        screen.note(f"unproven: this follows {host.host.derived_from}; no test of ours runs it")
     found, mistakes = host.found(os.getcwd(), os.environ)
     screen.note_mixed(one for one in found if one.file.is_same_file(file))
     others = {one.file.path: one for one in found if not one.file.is_same_file(file)}

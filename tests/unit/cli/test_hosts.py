@@ -78,6 +78,24 @@ def test_a_host_that_cannot_be_held_is_refused_with_the_reason(command, row, cap
     assert row.name not in installable()
 
 
+def test_a_host_that_runs_anothers_hooks_names_that_one(capsys):
+    (row,) = [row for row in ROWS if row.installed_as != row.name]
+    with pytest.raises(SystemExit, match="2"):
+        main(["install", row.name])
+    said = capsys.readouterr().err
+    assert f"{row.title} runs the hooks of " in said
+    assert f"name {row.installed_as}, which is for both" in said
+    assert row.settings
+
+
+def test_install_says_what_is_unproven(capsys):
+    assert main(["install", "cursor", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "note: unproven: this follows the hook runner in @cursor/sdk 1.0.18; no test" in said
+    assert main(["install", "claude", "--dry-run"]) == 0
+    assert "unproven" not in capsys.readouterr().out
+
+
 def test_with_is_named_where_a_host_has_a_command_line(monkeypatch):
     (runs,) = [host for host in all_hosts() if host.name == "claude"]
     assert hosts._instead(runs) == "notyet with claude"
