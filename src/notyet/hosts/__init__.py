@@ -35,6 +35,7 @@ HOSTS = (
     "hermes",
     "kimi",
     "opencode",
+    "openhands",
     "pi",
     "qwen",
     "vibe",

@@ -87,6 +87,7 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
         ),
     ),
     ("opencode", ((("host", "=", ("opencode",)),),)),
+    ("openhands", ((("event_type", "", ()), ("working_dir", "", ()), ("metadata", "", ())),)),
     ("pi", ((("host", "=", ("pi",)),),)),
     (
         "qwen",
@@ -146,6 +147,7 @@ PROGRAMS = frozenset(
         "mux",
         "neovate",
         "opencode",
+        "openhands",
         "pi",
         "qwen",
         "vibe",
