@@ -109,7 +109,8 @@ def _fetch(wanted: Wanted, environ: dict[str, str]) -> None:
             download.with_pip(unpacked)
         else:
             download.with_npm(unpacked)
-        (unpacked / wanted.inside).chmod(0o755)
+        if not (unpacked / wanted.inside).is_symlink():  # as the Python of an environment is
+            (unpacked / wanted.inside).chmod(0o755)
         shutil.rmtree(wanted.folder, ignore_errors=True)
         unpacked.rename(wanted.folder)
     finally:
@@ -200,7 +201,8 @@ class _Download:
         )
         self._pip("install", *pinned, python=own)
         for script in (folder / "bin").iterdir():
-            content = b"" if script.is_symlink() else script.read_bytes()
+            is_script = script.is_file() and not script.is_symlink()
+            content = script.read_bytes() if is_script else b""
             if str(folder).encode() in content:  # in its first line
                 moved = str(self.wanted.folder).encode()
                 script.write_bytes(content.replace(str(folder).encode(), moved))

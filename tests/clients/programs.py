@@ -156,6 +156,7 @@ PI = Program(
     variable="PI_BIN",
     lock="pi",
 )
+OPENHANDS = Program("openhands", "1.58.0", inside="bin/python", lock="openhands.txt")
 
 
 def path_of(program: Program) -> Path | str:

@@ -1,0 +1,36 @@
+"""OpenHands, as the agent of a small program that uses its SDK."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from clients.model.chat import Chat
+from clients.world import World
+
+_AGENT = Path(__file__).with_name("agent.py")
+
+
+class OpenHands(World):
+    """The real SDK in a scratch home."""
+
+    HOST: ClassVar[str] = "openhands"
+    WIRE: ClassVar[Any] = Chat(
+        run=lambda step: ("shell", {"command": step.command}),
+        words=r"^\[Stop hook feedback\] (.*)$",
+    )
+    RESUME: ClassVar[tuple[str, ...]] = ("--resume",)
+    LONGEST_RUN: ClassVar[float] = 120.0  # loading it takes some seconds of work
+
+    def line(self, prompt: str, args: tuple[str, ...], url: str) -> list[str]:
+        return [str(self.program), str(_AGENT), *args, prompt]
+
+    def variables(self, url: str) -> dict[str, str]:
+        return {
+            "LLM_BASE_URL": f"{url}/v1",
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it is downloaded
+            "OPENHANDS_SUPPRESS_BANNER": "1",
+        }
+
+    def answer(self, out: str) -> str:
+        return out.strip()
