@@ -18,12 +18,16 @@ FILES = {
     "codex": ".codex/hooks.json",
     "gemini": ".gemini/settings.json",
     "copilot": ".copilot/hooks/notyet.json",
+    "openhands": ".openhands/hooks.json",
+    "qwen": ".qwen/settings.json",
 }
 VERSIONS = {
     "claude": "2.1.325 (Claude Code)",
     "codex": "codex-cli 0.166.0",
     "gemini": "0.61.0",
     "copilot": "GitHub Copilot CLI 1.0.102.",
+    "openhands": "OpenHands CLI 1.16.0",
+    "qwen": "0.24.4",
 }
 
 

@@ -36,6 +36,7 @@ class Checks:
         yield from _switched_off(facts)
         yield from _disabled(facts)
         yield from _untrusted(facts)
+        yield from _hidden(facts)
 
     def is_accepted(self, facts: HostFacts) -> bool:
         """Return True if the user accepted this project in the host, with what its files run."""
@@ -90,6 +91,18 @@ def _untrusted(facts: HostFacts) -> Iterator[Fault]:
                 "tell it that you trust the folder."
             )
             yield facts.entry_fault("folder-not-trusted", entry, what, trust.how)
+
+
+def _hidden(facts: HostFacts) -> Iterator[Fault]:
+    """Find our entries in the user's file that the host does not read, as the project has one."""
+    of_project = [content.file.path for content in facts.files if content.file.scope == "project"]
+    if not facts.host.project_hides_user or not any(map(os.path.exists, of_project)):
+        return
+    for entry in facts.entries:
+        if entry.file.scope == "user":
+            what = f"{facts.host.title} does not read this file here, because of {of_project[0]}."
+            fix = f"run: notyet install {facts.host.name} --project"
+            yield facts.entry_fault("file-hidden", entry, what, fix)
 
 
 def is_trusted(trust: FolderTrust, folder: str, environ: Mapping[str, str]) -> bool:

@@ -159,6 +159,7 @@ class Host(Record, kw_only=True):
     takes_one_command: bool = False  # only one plain command in its settings gets the payload
     installed_as: str = ""  # it has no settings of its own, and runs the hooks of this host
     home_variable: str = ""  # names the user's folder of the host
+    project_hides_user: bool = False  # where a project has a file, it reads no other
     folder_trust: FolderTrust | None = None
     home_depth: int = 1  # how many folders of the path below the home it stands for
     managed: str = ""  # the folder of the settings of this machine's administrator

@@ -63,6 +63,7 @@ HOST = OpenHands(
     context={"additionalContext": "{text}"},
     note="",
     settings={"user": ".openhands/hooks.json", "project": ".openhands/hooks.json"},
+    project_hides_user=True,
     home_variable="OH_PERSISTENCE_DIR",
     timeout=60.0,
 )

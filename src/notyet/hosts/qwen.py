@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from notyet.hosts.host import ClaudeLike, CommandLine
+from notyet.hosts.host import ClaudeLike, CommandLine, FolderTrust
 
 HOST = ClaudeLike(
     name="qwen",
@@ -23,6 +23,16 @@ HOST = ClaudeLike(
     halt={},
     settings={"user": ".qwen/settings.json", "project": ".qwen/settings.json"},
     home_variable="QWEN_HOME",
+    folder_trust=FolderTrust(
+        file=".qwen/trustedFolders.json",
+        values=("TRUST_FOLDER",),
+        parents=("TRUST_PARENT",),
+        refused=("DO_NOT_TRUST",),
+        switch=(".qwen/settings.json", "security", "folderTrust", "enabled"),
+        is_on=False,
+        how="start qwen in this folder, type /trust and trust it",
+    ),
+    switches={"disableAllHooks": True},
     timeout=60.0,
     timeout_unit=0.001,
     inside=("QWEN_CODE",),

@@ -23,6 +23,7 @@ CODES = {
     "gates-too-slow": "warning",
     # The settings around it.
     "file-invalid": "fault",
+    "file-hidden": "fault",
     "hooks-disabled": "fault",
     "managed-hooks-only": "fault",
     # The command.

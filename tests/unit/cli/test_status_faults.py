@@ -15,7 +15,7 @@ from status_world import GATES, World
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "status.md"
 BOTH = ("claude", "codex")
 CLAUDE, CODEX = BOTH[:1], BOTH[1:]
-GEMINI = ("gemini",)
+GEMINI, QWEN, OPENHANDS = ("gemini",), ("qwen",), ("openhands",)
 # No faults, but agents are not certainly checked.
 NOT_A_YES = ("not-probed", "no-gates", "folder-not-accepted")
 REVIEW = f'{GATES}[gates.review]\nrun = "true"\nfor = "*"\n'
@@ -34,13 +34,23 @@ def setting(name="", **fields):
     """Change the user's settings, the project's or those of the organisation."""
 
     def plant(world):
-        folder = ".gemini" if world.host == "gemini" else ".claude"
+        folder = f".{world.host}"
         places = {"": None, "project": world.project / folder / "settings.json"}
         places["local"] = world.project / ".claude/settings.local.json"
         places["managed"] = world.managed / "managed-settings.json"
         world.change(lambda value: value.update(fields), places[name])
 
     return plant
+
+
+def project_has_hooks(world):
+    (world.project / ".openhands").mkdir()
+    (world.project / ".openhands/hooks.json").write_text('{"hooks": {}}')
+
+
+def distrusted(world):
+    only_in_the_project(world)
+    world.settings.write_text('{"security": {"folderTrust": {"enabled": true}}}')
 
 
 def answering(script, name="notyet"):
@@ -242,6 +252,9 @@ PLANTED = [
     ("hooks-disabled", GEMINI, setting(hooksConfig={"enabled": False})),
     ("hooks-disabled", GEMINI, setting("project", hooksConfig={"enabled": False})),
     ("hooks-disabled", GEMINI, setting(hooksConfig={"disabled": ["other", "notyet"]})),
+    ("hooks-disabled", QWEN, setting(disableAllHooks=True)),
+    ("hooks-disabled", QWEN, setting("project", disableAllHooks=True)),
+    ("file-hidden", OPENHANDS, project_has_hooks),
     ("managed-hooks-only", CLAUDE, setting("managed", allowManagedHooksOnly=True)),
     ("managed-hooks-only", CLAUDE, setting("managed", strictPluginOnlyCustomization=["hooks"])),
     ("managed-hooks-only", CODEX, requirements),
@@ -263,6 +276,7 @@ PLANTED = [
     ("hook-disabled", CODEX, config("trusted_hash", "enabled = false\ntrusted_hash")),
     ("project-untrusted", CODEX, only_in_a_strange_project),
     ("folder-not-trusted", GEMINI, only_in_the_project),
+    ("folder-not-trusted", QWEN, distrusted),
     ("folder-not-accepted", CLAUDE, lambda world: world.accept("/elsewhere")),
     ("version-too-old", CLAUDE, answering("echo '2.0.41 (Claude Code)'", "claude")),
     ("version-old", CLAUDE, answering("echo '2.1.162 (Claude Code)'", "claude")),
@@ -289,7 +303,7 @@ def world_of(tmp_path, monkeypatch, capsys):
     return lambda host: World(host, tmp_path, monkeypatch, capsys)
 
 
-@pytest.mark.parametrize("host", [*BOTH, "gemini", "copilot"])
+@pytest.mark.parametrize("host", [*BOTH, "gemini", "copilot", "qwen", "openhands"])
 def test_a_healthy_machine_has_no_fault(world_of, host):
     world = world_of(host)
     assert world.found() == (0, {})
