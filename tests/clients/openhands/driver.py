@@ -22,6 +22,10 @@ class OpenHands(World):
     RESUME: ClassVar[tuple[str, ...]] = ("--resume",)
     LONGEST_RUN: ClassVar[float] = 120.0  # loading it takes some seconds of work
 
+    def settle_in(self) -> None:
+        """Make the folder that it makes itself, and keeps its conversations in."""
+        (self.home / ".openhands").mkdir()
+
     def line(self, prompt: str, args: tuple[str, ...], url: str) -> list[str]:
         return [str(self.program), str(_AGENT), *args, prompt]
 
