@@ -140,6 +140,7 @@ def _is_wanted(host: Settings, file: SettingsFile, args: argparse.Namespace) -> 
 
 
 def _timeouts(host: Settings, seconds: int) -> str:
+    seconds = min(seconds, int(host.host.longest_timeout or seconds))
     starts = f", {min(seconds, START_TIMEOUT)} s at a start" if host.host.starts else ""
     return f"{seconds} s at a stop{starts}"
 

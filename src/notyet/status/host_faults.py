@@ -281,11 +281,14 @@ def _slow_gates(facts: HostFacts, setup: Setup) -> Iterator[Fault]:
         is_endless = budget == float("inf")
         longer = "T" if is_endless else f"{int(budget + MARGIN) // 60 + 1}m"
         took = "for ever" if is_endless else f"{budget:g} s"
+        most = facts.host.longest_timeout
+        is_most = 0 < most <= min(_timeouts(facts.host, entry))  # a longer one is not possible
+        fix = "lower their `timeout`"
         yield facts.entry_fault(
             "gates-too-slow",
             entry,
             f"The gates may run {took} at {event}, but {facts.host.title} waits "
             f"{_time_for(facts.host, entry):g} s: gates that run longer are not checked.",
-            f"lower their `timeout`, or {facts.install_again(entry, longer)}",
+            fix if is_most else f"{fix}, or {facts.install_again(entry, longer)}",
         )
         return

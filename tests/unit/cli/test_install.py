@@ -55,6 +55,20 @@ def test_the_timeout_is_the_hosts_and_ours(said, seconds, place, home):
     assert found["SessionStart"][0][1] == min(30, seconds)
 
 
+def test_a_host_that_waits_only_so_long_is_not_told_to_wait_longer(place, home, capsys):
+    (place / "notyet.toml").write_text('[gates.slow]\nrun = "true"\ntimeout = "20m"\n')
+    assert main(["install", "kimi", "--yes"]) == 0
+    assert "600 s at a stop, 30 s at a start" in capsys.readouterr().out
+    assert "\ntimeout = 600\n" in (home / ".kimi-code" / "config.toml").read_text()
+    main(["status", "kimi"])
+    shown = capsys.readouterr().out
+    assert "but Kimi Code waits 597 s" in shown
+    assert "fix: lower their `timeout`\n" in shown
+    main(["install", "kimi", "--yes", "--timeout", "5m"])
+    main(["status", "kimi"])
+    assert "lower their `timeout`, or run: notyet install kimi" in capsys.readouterr().out
+
+
 def test_another_timeout_replaces_our_entry_where_it_stands(place, home):
     main(["install", "claude", "--yes"])
     path = home / FILES["claude"]
