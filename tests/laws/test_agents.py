@@ -71,6 +71,29 @@ ANSWERS = {
         {"type": "assistant.message", "data": {"content": ANSWER}},
         {"type": "result", "exitCode": 0},
     ],
+    "droid": [
+        {"type": "message", "role": "assistant", "id": "last", "text": ANSWER},
+        {"type": "completion"},
+    ],
+    "goose": [
+        {
+            "type": "message",
+            "message": {
+                "id": "last",
+                "role": "assistant",
+                "content": [{"type": "text", "text": ANSWER}],
+            },
+        },
+        {"type": "complete"},
+    ],
+    "kimi": [
+        {"role": "assistant", "content": ANSWER},
+        {"role": "meta", "type": "session.resume_hint", "session_id": "s"},
+    ],
+    "pi": [
+        {"type": "turn_end", "message": {"content": [{"type": "text", "text": ANSWER}]}},
+        {"type": "agent_end", "messages": [{"stopReason": "stop"}]},
+    ],
     "vibe": [
         {
             "type": "message",
@@ -122,4 +145,4 @@ def test_no_line_raises_and_a_good_answer_after_garbage_is_the_answer(agent, dat
     figures = (*vars(turn.usage).values(), turn.tool_calls, turn.turns)
     assert all(type(figure) is int and 0 <= figure < math.inf for figure in figures)
     assert json.dumps(list(turn.tools))
-    assert {news.kind for news in told} <= {"accepted", "text", "tool"}
+    assert {news.kind for news in told} <= {"accepted", "text", "tool", "error"}
