@@ -47,6 +47,7 @@ NATIVE = {
     "scope": st.sampled_from(SCOPES),
     "ending": st.sampled_from(ENDINGS),
     "internal": st.booleans(),
+    "forgets_answers": st.booleans(),
     "stop_hook_active": st.none() | st.booleans(),
     "usage": st.none() | st.builds(Usage, **dict.fromkeys(Usage._fields, COUNTS)),
     "tools_used": st.lists(st.text(), max_size=3).map(tuple),

@@ -189,8 +189,17 @@ def _clear(screen: Screen, known: set[str]) -> None:
     files = {*known}
     for name in installable():
         files |= {file.path for file in settings_of(name).files(os.getcwd(), os.environ)}
-    if not any(may_be_used(folder, path) for path in files):
+    if not any(may_be_used(folder, path, _project_of(path)) for path in files):
         remove(folder)
+
+
+def _project_of(path: str) -> str:
+    """Return the folder that a settings file is for: the one around the path that its host has."""
+    for name in installable():
+        for below in settings_of(name).host.settings.values():
+            if path.endswith(f"/{below}"):
+                return path.removesuffix(below)
+    return os.path.dirname(os.path.dirname(path))
 
 
 def _everywhere(host: Settings) -> tuple[list[Registration], list[Mistake]]:

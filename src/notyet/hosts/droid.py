@@ -30,6 +30,15 @@ class Droid(ClaudeLike, kw_only=True):
         del scope
         return "SessionStart"
 
+    def write_event(
+        self, event: StopEvent, folder: str = ""
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the payload and the variables of a stop; a subagent's names its caller."""
+        payload, variables = super().write_event(event, folder)
+        if event.scope == "subagent":
+            payload |= {"session_id": event.agent_id, "calling_session_id": event.session_id}
+        return payload, variables
+
     def read_event(
         self, payload: Mapping[str, Any], environ: Mapping[str, str]
     ) -> StopEvent | StartEvent | None:

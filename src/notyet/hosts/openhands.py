@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from notyet import light
 from notyet.core.record import variant
-from notyet.hosts import wire
 from notyet.hosts.host import ClaudeLike
-from notyet.hosts.transcript import joined, values_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +27,7 @@ class OpenHands(ClaudeLike, kw_only=True):
         self, payload: Mapping[str, Any], environ: Mapping[str, str]
     ) -> StopEvent | StartEvent | None:
         """Read a payload, and of a stop the answer."""
-        event = wire.read_event(self, payload, environ)
+        event = super().read_event(payload, environ)
         if event is None or self.event_in(payload) in self.starts:
             return event
         answer = _answer_in(_folder(event.session_id, environ))
@@ -80,6 +78,8 @@ def _folder(session: str, environ: Mapping[str, str]) -> str:
 
 def _answer_in(folder: str) -> str:
     """Return what the agent said last: a message, or what it called the tool `finish` with."""
+    from notyet.hosts.transcript import joined, values_in
+
     try:
         names = sorted(light.listdir(folder), reverse=True) if folder else []
     except (OSError, ValueError):

@@ -169,13 +169,13 @@ def remove(folder: str) -> None:
         os.rmdir(os.path.dirname(folder))
 
 
-def may_be_used(folder: str, settings: str) -> bool:
+def may_be_used(folder: str, settings: str, project: str) -> bool:
     """Return True if a settings file names the launcher in a folder, or may do so.
 
     It may if it cannot be read, and if the folder of its project is gone, maybe moved.
     """
     if not os.path.lexists(settings):
-        return not os.path.exists(os.path.dirname(os.path.dirname(settings)))
+        return not os.path.exists(project)
     known, _ = read_file(settings)
     quoted = shlex.quote(launcher_path(folder))
     return known is None or any(form in known for form in (quoted, json.dumps(quoted)[1:-1]))

@@ -178,8 +178,7 @@ def test_the_door_lets_through_what_the_line_has_something_to_say_of(place, gone
         {"hook_event_name": "PreToolUse"},
         {"hook_event_name": None},
         {"hook_event_name": {}},
-        {"cursor_version": "1"},
-        {"crons": []},
+        {"agent_stop_cause": "done"},  # of a host whose agents cannot be held
     ],
     ids=repr,
 )

@@ -182,11 +182,11 @@ def test_removing_leaves_what_is_not_ours(tmp_path):
 def test_a_mention_of_the_launcher_is_found_in_json_and_toml(tmp_path):
     folder = "/a 'b' \"é\"/notyet"
     file = tmp_path / "settings"
-    assert not may_be_used(folder, str(file))
-    assert not may_be_used(folder, str(file / "below"))
+    assert not may_be_used(folder, str(file), str(file.parent))
+    assert not may_be_used(folder, str(file / "below"), str(file.parent))
     file.write_text(json.dumps(f"python {shlex.quote(f'{folder}/launch.py')} hook"))
-    assert may_be_used(folder, str(file))
-    assert not may_be_used("/b/notyet", str(file))
+    assert may_be_used(folder, str(file), str(file.parent))
+    assert not may_be_used("/b/notyet", str(file), str(file.parent))
     file.unlink()
     file.mkdir()
-    assert may_be_used(folder, str(file))  # nobody knows
+    assert may_be_used(folder, str(file), str(file.parent))  # nobody knows

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _READ_APART = frozenset(
-    {"scope", "ending", "internal", "usage", "tools_used", "background_tasks", "result", "raw"}
-    | {"workspace"}
+    {"scope", "ending", "usage", "tools_used", "background_tasks", "result", "raw"} | {"workspace"}
 )
 _PATHS = frozenset({"cwd", "transcript_path", "agent_transcript_path"})
 _MOST = 1_000_000
@@ -28,7 +27,6 @@ def read(payload: Mapping[str, Any]) -> StopEvent:
     fields: dict[str, Any] = {
         "scope": scope if scope in SCOPES else "agent",
         "ending": ending if ending in ENDINGS else "done",
-        "internal": payload.get("internal") is True,
         "usage": _usage(usage) if isinstance(usage, dict) else None,
         "tools_used": _texts(tools) if isinstance(tools, list) else (),
         "background_tasks": background_tasks(payload),
@@ -60,6 +58,8 @@ def _like(default: object, payload: Mapping[str, Any], name: str) -> Any:
         return flag(payload, name)
     if name in {"turns", "tool_calls", "duration_ms"}:
         return value if _is_number(value) else None
+    if isinstance(default, bool):
+        return value is True
     if isinstance(default, int):  # counts
         return value if isinstance(value, int) and _is_number(value) else default
     value = path(payload, name) if name in _PATHS else text(payload, name)
