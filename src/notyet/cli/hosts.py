@@ -29,8 +29,8 @@ EXAMPLES = (
 )
 LEGEND = {
     "main, subagents": "whether notyet can send this agent back when it stops",
-    "cap": "the send-back in a row that the host overrides; notyet's limits stay below it. "
-    '"ours": it has none, so only notyet\'s limits end the send-backs',
+    "cap": "how many send-backs in a row the host takes; notyet's limit is never higher. "
+    '"ours": it takes any number, so only notyet\'s limits end them',
     "installed": "the settings that register notyet, in this folder",
     "proven": "the day on which tests drove the real program. "
     '"by source": derived from its source or documentation, and never run',
@@ -54,7 +54,7 @@ class HostRow:
     derived_from: str
     main: str
     subagents: str
-    cap: int  # 0: none
+    cap: int  # the send-backs in a row that it takes; 0: any number
     cap_variable: str
     settings: dict[str, str]  # scope: the file below the home or the project
     installed_as: str  # the host whose settings these are
@@ -99,7 +99,7 @@ def _row(host: Host) -> HostRow:
         derived_from=host.derived_from,
         main="no" if host.cannot else host.holds.get("agent", "no"),
         subagents="no" if host.cannot else host.holds.get("subagent", "no"),
-        cap=host.cap,
+        cap=max(0, host.cap - 1),  # the next one it overrides
         cap_variable=host.cap_variable,
         settings=dict(kept),
         installed_as=host.installed_as or host.name,

@@ -80,7 +80,7 @@ def _files(facts: HostFacts) -> Iterator[Fault]:
         if mistake is not None:
             yield facts.fault(
                 "file-invalid",
-                f"{facts.host.title} cannot read this file: {mistake.message}.",
+                f"A settings file of {facts.host.title} is not valid: {mistake.message}.",
                 where=location(mistake.file, mistake.line, mistake.column),
                 fix=mistake.hint or "correct it",
                 level=level,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from notyet.core.event import StopEvent
 from notyet.hosts import host_named
 from notyet.hosts.transcript import last_message_of
 
@@ -112,3 +113,9 @@ def test_a_start_without_a_transcript_is_still_that_of_a_subagent():
 
 def test_the_end_of_a_subagent_at_its_parent_comes_too_late_and_is_let_pass():
     assert DROID.read_event(payload("SubagentStop.done", "/x"), {}) is None
+
+
+def test_a_subagent_that_is_made_up_names_its_caller():
+    made = StopEvent(scope="subagent", session_id="s", agent_id="a", cwd="/w")
+    event = DROID.read_event(DROID.write_event(made)[0], {})
+    assert (event.scope, event.session_id, event.agent_id) == ("subagent", "s", "a")
