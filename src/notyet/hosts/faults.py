@@ -114,9 +114,11 @@ def is_trusted(trust: FolderTrust, folder: str, environ: Mapping[str, str]) -> b
         if not (is_on if isinstance(is_on, bool) else trust.is_on):
             return True
     known = _value_in(trust, trust.file, trust.keys, environ)
+    refused = _value_in(trust, trust.file, trust.refused_keys, environ)
     rules: dict[str, bool] = {}  # of two that are for a folder, the nearest counts
-    if isinstance(known, list):
-        rules = {os.path.realpath(name): True for name in known if isinstance(name, str)}
+    for names, value in ((refused, False), (known, True)):
+        if isinstance(names, list):
+            rules |= {os.path.realpath(name): value for name in names if isinstance(name, str)}
     for name, value in known.items() if isinstance(known, dict) else ():
         place = os.path.dirname(name) if value in trust.parents else name
         if value in (*trust.values, *trust.parents, *trust.refused):

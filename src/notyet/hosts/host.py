@@ -71,7 +71,8 @@ class FolderTrust(Record, kw_only=True):
     `file` is below the user's home, or moved with its first folder by `home_variable`, and holds
     TOML, or JSON that may have lines of comment; at `keys` stands a list of folders, or a table of
     them in which one of `values` means trust. A folder covers those below it, down to one that is
-    `refused`; `parents` are values that mean the folder around the one that is named.
+    `refused`, or stands in the list at `refused_keys`; `parents` are values that mean the folder
+    around the one that is named.
     """
 
     file: str
@@ -79,6 +80,7 @@ class FolderTrust(Record, kw_only=True):
     values: tuple[object, ...] = ()
     parents: tuple[object, ...] = ()
     refused: tuple[object, ...] = ()
+    refused_keys: tuple[str, ...] = ()
     switch: tuple[str, ...] = ()  # a file there, and keys: with false, every folder is trusted
     is_on: bool = True  # the switch, where the file does not say
     variable: str = ""  # which trusts every folder if it is "true"

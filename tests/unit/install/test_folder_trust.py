@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from notyet.hosts import host_named
 from notyet.hosts.faults import Checks, is_trusted
 from notyet.hosts.host import ClaudeLike, FolderTrust
 from notyet.install.settings import Settings, SettingsFile
@@ -53,6 +54,25 @@ def test_the_nearest_folder_counts_and_a_value_may_mean_the_one_around(home):
     assert trusts(home, trust, json.dumps({folder: "N", f"{folder}/below": "T"}), "project/below")
     assert trusts(home, trust, json.dumps({f"{folder}/other": "P"}))
     assert not trusts(home, trust, json.dumps({folder: "?"}))
+
+
+def test_vibe_keeps_a_list_of_each_and_its_variable_moves_the_file(home):
+    trust, folder = host_named("vibe").folder_trust, str(home / "project")
+    (home / ".vibe").mkdir()
+    below = f"{folder}/below"
+    for trusted, refused, expected in [
+        ([folder], [below], False),
+        ([below], [folder], True),
+        ([folder], [folder], True),  # it looks there first
+        ([], [folder], False),
+    ]:
+        content = f"trusted = {json.dumps(trusted)}\nuntrusted = {json.dumps(refused)}\n"
+        assert trusts(home, trust, content, "project/below") == expected
+    (home / ".vibe").rename(home / "moved")
+    (home / "moved" / "trusted_folders.toml").write_text(f"trusted = {json.dumps([folder])}\n")
+    environ = {"HOME": str(home)}
+    assert not is_trusted(trust, folder, environ)
+    assert is_trusted(trust, folder, environ | {"VIBE_HOME": str(home / "moved")})
 
 
 @pytest.mark.parametrize("is_on", [True, False])
