@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from notyet.install.settings import Registration, Settings, SettingsFile
 
 VERSION_TIMEOUT = 10.0  # seconds for `--version`, which takes less than one
-_NUMBER = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,9}){1,3}")
+_NUMBER = re.compile(r"(?:(?<![\w.])|(?<=\bv))\d{1,9}(?:\.\d{1,9}){1,3}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -129,6 +129,11 @@ def test_a_host_whose_version_is_unknown_is_no_fault(world, monkeypatch):
     assert world.found() == (0, {})
 
 
+def test_the_version_may_have_a_v_and_a_date_after_it(world):
+    world.program("claude", "echo 'Claude Agent v2.1.325 (2026.7.20)'")
+    assert any(line.startswith("Claude Code 2.1.325 ") for line in lines_of(world.shown()[1]))
+
+
 def test_a_look_records_nothing(world):
     world.status()
     assert stops() == []
