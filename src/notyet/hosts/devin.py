@@ -1,4 +1,4 @@
-"""Devin CLI, by docs.devin.ai/cli/extensibility/hooks, never run here (docs/how-to/devin.md).
+"""Devin CLI, mostly by what others cite of its docs, never run here (docs/how-to/devin.md).
 
 Its payloads name neither the folder nor the last message. It has no event for subagents.
 """
@@ -12,7 +12,7 @@ HOST = ClaudeLike(
     title="Devin CLI",
     program="devin",
     proof="source",
-    derived_from="docs.devin.ai/cli/extensibility/hooks, read in November 2026",
+    derived_from="repositories of others that cite docs.devin.ai, read in November 2026",
     holds={"agent": "yes", "subagent": "no"},
     signs=("prompt_id stop_hook_active !transcript_path !cwd",),
     stops={"Stop": "agent"},
