@@ -1,4 +1,4 @@
-"""Records the real sessions in the how-to pages anew: `make record`.
+"""Records the real sessions in the how-to pages anew: `make record`, or of some: `goose droid`.
 
 It needs the real programs, as `make test-clients` does; that one compares what is written there.
 """
@@ -16,9 +16,9 @@ from clients.recording import PAGES  # as above
 
 
 def main() -> int:
-    """Record the session of each page whose program can be had."""
+    """Record the session of each page, or of those that are named, whose program can be had."""
     missing = 0
-    for page in PAGES.values():
+    for page in [PAGES[name] for name in sys.argv[1:] or PAGES]:
         program = _found(page.program)
         if isinstance(program, str):
             print(program)

@@ -55,7 +55,13 @@ AFTER_EDITS = {"hermes": (HERMES, "clients.hermes.driver", "Hermes")}
 NEWEST = [name for name in CLIENTS if name != "claude-2.1.197"]
 newest = pytest.mark.parametrize("client", NEWEST, indirect=True)
 newest_claude = pytest.mark.parametrize("claude", ["claude-2.1.325"], indirect=True)
-_OF_CLIENTS = ("client", "claude", "codex", "host")  # fixtures, whose parameter names a host
+_OF_CLIENTS = (
+    "client",
+    "claude",
+    "codex",
+    "host",
+    "page",
+)  # fixtures, whose parameter names a host
 
 
 def only(*names):

@@ -18,17 +18,42 @@ import textwrap
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clients.claude_code.driver import ClaudeCode
 from clients.codex.driver import Codex
 from clients.copilot.driver import CopilotCli
+from clients.droid.driver import Droid
 from clients.gemini.driver import GeminiCli
-from clients.model.script import Run, Say
+from clients.goose.driver import Goose
+from clients.hermes.driver import Hermes
+from clients.kimi.driver import KimiCode
+from clients.model.script import Run, Say, Write
 from clients.model.server import ModelServer
-from clients.programs import CLAUDE, CODEX, COPILOT, GEMINI, node_of
+from clients.opencode.driver import OpenCode
+from clients.openhands.driver import OpenHands
+from clients.pi.driver import Pi
+from clients.programs import (
+    CLAUDE,
+    CODEX,
+    COPILOT,
+    DROID,
+    GEMINI,
+    GOOSE,
+    HERMES,
+    KIMI,
+    OPENCODE,
+    OPENHANDS,
+    PI,
+    QWEN,
+    VIBE,
+    node_of,
+)
+from clients.qwen.driver import Qwen
 from clients.runs import Ran
+from clients.vibe.driver import Vibe
 from clients.world import NOTYET
+from notyet.hosts import host_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,12 +83,6 @@ _SEED = {
 }
 BEGIN = "<!-- recorded by `make record`: begin -->\n"
 END = "<!-- recorded by `make record`: end -->\n"
-_TITLES = {
-    "claude": "Claude Code",
-    "codex": "Codex",
-    "copilot": "GitHub Copilot CLI",
-    "gemini": "Gemini CLI",
-}
 _FORM = """
 With {title} {version} and a model that follows a script, on a terminal. Paths, times, ids and
 hashes are replaced, and long changes are cut; nothing else is.
@@ -82,16 +101,25 @@ The same run, as the model saw it:
 PROMPT = "Write discount(price, percent) in shop.py."
 _BEGIN = "printf 'def discount(price, percent):\\n    return price  # TODO percent\\n' >> shop.py"
 _FINISH = "sed -i 's/return price .*/return price - price * percent \\/ 100/' shop.py"
-SCRIPT: list[Step] = [
+SCRIPT: tuple[Step, ...] = (
     Run(_BEGIN),
     Say("Done! discount() is in shop.py."),
     Run(_FINISH),
     Say("discount() takes the percentage off now, and no TODO is left."),
-]
+)
+# Qwen Code makes an edit of `sed -i`, and refuses it if the agent has not read the file.
+_WITH_PERL = (*SCRIPT[:2], Run(_FINISH.replace("sed -i", "perl -pi -e")), *SCRIPT[3:])
+_CODE = _SEED["shop.py"] + "def discount(price, percent):\n    return price{}\n"
+_WITH_EDITS = (  # Hermes runs hooks after its own edits only
+    Write("shop.py", _CODE.format("  # TODO percent")),
+    SCRIPT[1],
+    Write("shop.py", _CODE.format(" - price * percent / 100")),
+    SCRIPT[3],
+)
 # What is different every time.
 _MASKS = {
     r"ledger\.db \(\d[^)]*\)": "ledger.db (180 kB)",
-    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b": (
+    r"(?<![0-9a-f])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b": (
         "0199f3c2-7a51-7d10-9c55-2f6d1c0a8e41"
     ),
     r"\b\d+\.\d+ ?s\b": "0.1 s",
@@ -101,8 +129,18 @@ _MASKS = {
     r"sha256:[0-9a-f]{64}": "sha256:47a7...",
     # Which Python is whose, and the folder of its launcher.
     r"\S+/python[\d.]* (-I -S|&& exec) ": r"/home/ada/.local/share/uv/tools/notyet/bin/python \1 ",
+    r"notyet plugin [0-9a-f]{16}:": "notyet plugin 8d35607b69808f8b:",
+    r"127\.0\.0\.1:\d+": "127.0.0.1:8080",  # the model
     r"/notyet/[0-9a-f]{12}/": "/notyet/9d41c07be2f6/",
-    r"\x1b\[[?\d;]*[a-zA-Z]": "",
+    r"\x1b\[[?<\d;]*[a-zA-Z]": "",
+    r"\x1b\][^\x07\x1b]*(\x07|\x1b\\)": "",  # as the title of the window
+    # A row of `notyet log`, and the ids of goose and Hermes, which are dates.
+    r"(?m)^( *\d+  )\d\d:\d\d:\d\d  ": r"\g<1>10:15:00  ",
+    r"(?m)^( *\d+  10:15:00  (?:goose|hermes) +)\d{8} ": r"\g<1>20260105 ",
+    r"(?m)^( *\d+  10:15:00  (?!goose|hermes)\w+ +)[0-9a-f]{8} ": r"\g<1>0199f3c2 ",
+    r"(?m)^( *\d+  10:15:00  \w+ +ses_)[0-9a-f]{4} ": r"\g<1>0199 ",
+    r"\b20\d{6}_\d\b": "20260105_1",
+    r"\b20\d{6}_\d{6}_[0-9a-f]{6}\b": "20260105_101500_7a51d1",
     r"(?m)^(Duration +)\d+m?( \d+)?s$": r"\g<1>1s",  # of Copilot
     r"(?m)^\[STARTUP\] .*\n": "",  # how Gemini CLI measures itself, on a busy machine
 }
@@ -206,7 +244,7 @@ class _Shop:
         bin_folder = self.home / ".local" / "bin"
         bin_folder.mkdir(parents=True)
         (bin_folder / "notyet").symlink_to(NOTYET)
-        (bin_folder / self.HOST).symlink_to(self.program)  # type: ignore[attr-defined]  # as above
+        self.put_on_path(bin_folder)  # type: ignore[attr-defined]  # as above
         for name, text in _SEED.items():
             (self.project / name).write_text(text)
 
@@ -224,7 +262,9 @@ class Page:
     program: Program
     kind: type[World]
     lines: tuple[str, ...]  # what a person types
-    run: str  # the agent, last of all
+    run: str  # the agent
+    after: tuple[str, ...] = ()
+    script: tuple[Step, ...] = SCRIPT
 
     def block(self) -> str:
         """Return the part of the page between the marks, as it is in the file."""
@@ -240,28 +280,23 @@ class Page:
         """Record the session; return the text for the page."""
         with place(self.kind, program, self.program) as world:
             recorder = Recorder(world)
-            with ModelServer(world.WIRE, SCRIPT) as model:
-                _tell_where_the_model_is(world, model.url)
+            with ModelServer(world.WIRE, [*self.script]) as model:
+                world.point_at(model.url)
                 for line in self.lines:
                     recorder.type(line)
                 recorder.type(self.run, **world.variables(model.url))
+                for line in self.after:
+                    recorder.type(line)
             world.runs.append(Ran("", 0, "", "", model))
             world.check()
             told = "\n".join(_as_the_model_saw_it(world, model.requests))
             seen = masked(told, world.folder)
         return _FORM.format(
-            title=_TITLES[self.program.name],
+            title=host_named(self.kind.HOST).title,
             version=self.program.version,
             typed=recorder.text(),
             seen=seen,
         )
-
-
-def _tell_where_the_model_is(world: Any, url: str) -> None:
-    """Let the settings name it, where the environment does not."""
-    if world.HOST == "codex":
-        config = world.config.read_text()
-        world.config.write_text(config.replace("http://127.0.0.1:1/v1", f"{url}/v1"))
 
 
 def _as_the_model_saw_it(world: World, requests: list[Request]) -> Iterator[str]:
@@ -272,6 +307,8 @@ def _as_the_model_saw_it(world: World, requests: list[Request]) -> Iterator[str]
         step = request.step
         if isinstance(step, Run):
             yield from _said("model", f"(runs) {step.command}")
+        elif isinstance(step, Write):
+            yield from _said("model", f"(writes {step.path})\n{step.text}")
         elif isinstance(step, Say):
             yield from _said("model", step.text)
 
@@ -283,6 +320,13 @@ def _said(who: str, text: str) -> Iterator[str]:
         for part in wrapped or [""]:
             yield (lead + part).rstrip()
             lead = " " * 7
+
+
+def _page(program: Program, kind: type[World], run: str, script: tuple[Step, ...] = SCRIPT) -> Page:
+    """Return the page of a host that is used as most are."""
+    name = kind.HOST
+    lines = (f"notyet install {name}", f"notyet status {name}")
+    return Page(_HOW_TO / f"{name}.md", program, kind, lines, run, ("notyet log",), script)
 
 
 _HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
@@ -320,4 +364,17 @@ PAGES = {
         ("notyet install gemini", "notyet status gemini"),
         f'gemini --yolo -p "{PROMPT}"',
     ),
+} | {
+    page.path.stem: page
+    for page in (
+        _page(GOOSE, Goose, f'goose run -t "{PROMPT}"'),
+        _page(DROID, Droid, f'droid exec --auto high "{PROMPT}"'),
+        _page(KIMI, KimiCode, f'kimi -p "{PROMPT}"'),
+        _page(VIBE, Vibe, f'vibe --auto-approve -p "{PROMPT}"'),
+        _page(OPENCODE, OpenCode, f'opencode run "{PROMPT}"'),
+        _page(PI, Pi, f'pi -p "{PROMPT}"'),
+        _page(QWEN, Qwen, f'qwen --yolo -p "{PROMPT}"', _WITH_PERL),
+        _page(OPENHANDS, OpenHands, f'LOG_LEVEL=ERROR agent "{PROMPT}"'),
+        _page(HERMES, Hermes, f'hermes chat -q "{PROMPT}" -Q --yolo --accept-hooks', _WITH_EDITS),
+    )
 }

@@ -78,6 +78,13 @@ class World:
         """Return what the program needs in its environment."""
         raise NotImplementedError
 
+    def point_at(self, url: str) -> None:
+        """Write where the model is into the settings, where only options of `line` say so."""
+
+    def put_on_path(self, folder: Path) -> None:
+        """Put the program into a folder of PATH, under the name that its users type."""
+        (folder / self.HOST).symlink_to(self.program)
+
     def answer(self, out: str) -> str:
         """Return the final answer that a run delivered; empty when it delivered none."""
         raise NotImplementedError

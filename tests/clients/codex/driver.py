@@ -115,6 +115,10 @@ class Codex(World):
         """Return nothing: all is in its settings, and they are where it looks by itself."""
         return {}
 
+    def point_at(self, url: str) -> None:
+        config = self.config.read_text()
+        self.config.write_text(config.replace("http://127.0.0.1:1/v1", f"{url}/v1"))
+
     def answer(self, out: str) -> str:
         """Return the final answer: all of its stdout, but with --json."""
         if not out.startswith("{"):

@@ -27,6 +27,18 @@ def _spawn(step: Spawn) -> tuple[str, dict[str, Any]]:
     return "Task", {**of_type, "description": "a part", "prompt": step.task, "await": True}
 
 
+def _models(url: str) -> dict[str, Any]:
+    model = {
+        "model": "fake-model",
+        "displayName": "Fake",
+        "baseUrl": f"{url}/v1",
+        "apiKey": "none",
+        "provider": "generic-chat-completion-api",
+        "maxOutputTokens": 8000,
+    }
+    return {"customModels": [model]}
+
+
 class Droid(World):
     """What is Droid's own way of doing things."""
 
@@ -49,17 +61,13 @@ class Droid(World):
 
     def where(self, url: str) -> list[str]:
         """Return the options that say where the model is; they hold for this process only."""
-        model = {
-            "model": "fake-model",
-            "displayName": "Fake",
-            "baseUrl": f"{url}/v1",
-            "apiKey": "none",
-            "provider": "generic-chat-completion-api",
-            "maxOutputTokens": 8000,
-        }
         path = self.folder / f"model-{url.rpartition(':')[2]}.json"
-        path.write_text(json.dumps({"customModels": [model]}))
+        path.write_text(json.dumps(_models(url)))
         return ["--settings", str(path), "-m", "custom:Fake-0", "--auto", "high"]
+
+    def point_at(self, url: str) -> None:
+        default = {"sessionDefaultSettings": {"model": "custom:Fake-0"}}
+        self.settings.write_text(json.dumps(_SETTINGS | _models(url) | default, indent=2) + "\n")
 
     def variables(self, url: str) -> dict[str, str]:
         """Return what keeps it from everything but the model."""

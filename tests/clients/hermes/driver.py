@@ -8,7 +8,7 @@ from clients.model.chat import Call, Chat
 from clients.world import World
 
 if TYPE_CHECKING:
-    from clients.model.script import Run
+    from clients.model.script import Run, Write
     from clients.runs import Ran
 
 _CONFIG = """\
@@ -19,6 +19,10 @@ model:
   base_url: ${FAKE_MODEL}/v1
 agent:
   verify_on_stop: false  # else it sends its agent back itself, before it runs hooks
+lsp:
+  enabled: false  # else it installs language servers with npm
+security:
+  tirith_enabled: false  # else it downloads a scanner
 """
 
 
@@ -28,11 +32,15 @@ def _run(step: Run) -> Call:
     return "write_file", {"path": name, "content": "x\n"}
 
 
+def _edit(step: Write) -> Call:
+    return "write_file", {"path": step.path, "content": step.text}
+
+
 class Hermes(World):
     """The real program in a scratch home."""
 
     HOST: ClassVar[str] = "hermes"
-    WIRE: ClassVar[Any] = Chat(run=_run)
+    WIRE: ClassVar[Any] = Chat(run=_run, edit=_edit)
     LONGEST_RUN: ClassVar[float] = 150.0
 
     def settle_in(self) -> None:

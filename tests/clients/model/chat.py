@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from clients.model.script import MAIN, Request, Run, Say, Spawn, Step, actor_in
+from clients.model.script import MAIN, Request, Run, Say, Spawn, Step, Write, actor_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,6 +33,7 @@ class Chat:
 
     run: Callable[[Run], Call] = lambda step: ("bash", {"command": step.command})
     spawn: Callable[[Spawn], Call] | None = None  # None where it has no subagents
+    edit: Callable[[Write], Call] | None = None  # None where no test needs it
     finish: Callable[[Say], Call] | None = None  # the tool that ends a turn, where one must
     words: str = r"^(notyet: .*)$"  # finds what a stop hook said, as group 1, in a user's text
     frames: tuple[str, ...] = ()  # how the program's own texts in the user's role begin
@@ -90,6 +91,9 @@ class Chat:
     def _call(self, step: Step) -> Call:
         if isinstance(step, Run):
             return self.run(step)
+        if isinstance(step, Write):
+            assert self.edit, "its driver does not say how it writes a file"
+            return self.edit(step)
         if isinstance(step, Spawn):
             assert self.spawn, "its agents have no subagents"
             return self.spawn(step)

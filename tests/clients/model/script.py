@@ -40,6 +40,14 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Write:
+    """Write a file with the agent's own tool for that, where only this counts as an edit."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Spawn:
     """Start a subagent; unless it is in the background, wait for its report."""
 
@@ -56,7 +64,7 @@ class Fail:
     status: int
 
 
-Step = Say | Run | Spawn | Fail
+Step = Say | Run | Write | Spawn | Fail
 Steps = list[Step] | Callable[[int, "Request"], Step]
 
 

@@ -29,11 +29,17 @@ class OpenHands(World):
     def line(self, prompt: str, args: tuple[str, ...], url: str) -> list[str]:
         return [str(self.program), str(_AGENT), *args, prompt]
 
+    def put_on_path(self, folder: Path) -> None:
+        program = folder / "agent"
+        program.write_text(f'#!/bin/sh\nexec {self.program} {_AGENT} "$@"\n')
+        program.chmod(0o755)
+
     def variables(self, url: str) -> dict[str, str]:
         return {
             "LLM_BASE_URL": f"{url}/v1",
             "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it is downloaded
             "OPENHANDS_SUPPRESS_BANNER": "1",
+            "PYTHONWARNINGS": "ignore",  # it does not know the price of our model
         }
 
     def answer(self, out: str) -> str:

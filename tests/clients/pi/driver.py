@@ -35,12 +35,21 @@ class Pi(World):
 
     def line(self, prompt: str, args: tuple[str, ...], url: str) -> list[str]:
         """Return the command line; where the model is, its settings say."""
+        self.add_model(url)
+        model_options = ("--provider", self.provider(url), "--model", "fake-model")
+        return [str(self.program), "-p", *model_options, *args, prompt]
+
+    def add_model(self, url: str) -> None:
+        """Add a model to its settings."""
         model = {"baseUrl": f"{url}/v1", "apiKey": "dummy", "api": "openai-completions"}
         providers = {self.provider(url): {**model, "models": [{"id": "fake-model"}]}}
         known = json.loads(self.models.read_text())["providers"]
         self.models.write_text(json.dumps({"providers": known | providers}))
-        model_options = ("--provider", self.provider(url), "--model", "fake-model")
-        return [str(self.program), "-p", *model_options, *args, prompt]
+
+    def point_at(self, url: str) -> None:
+        self.add_model(url)
+        default = {"defaultProvider": self.provider(url), "defaultModel": "fake-model"}
+        self.models.with_name("settings.json").write_text(json.dumps(default))
 
     def provider(self, url: str) -> str:
         """Return a name for each model: two may be asked at the same time."""

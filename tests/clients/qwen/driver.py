@@ -17,6 +17,7 @@ _SETTINGS = {
     "$version": 4,  # which it would add itself
     "security": {"auth": {"selectedType": "openai"}},
     "privacy": {"usageStatisticsEnabled": False},
+    "tools": {"useRipgrep": False},  # which not every machine has
     "memory": {"enableManagedAutoMemory": False},  # asks the model once more after a turn
 }
 
@@ -47,7 +48,7 @@ class Qwen(World):
     def settle_in(self) -> None:
         folder = self.home / ".qwen"
         folder.mkdir()
-        (folder / "settings.json").write_text(json.dumps(_SETTINGS, indent=2))
+        (folder / "settings.json").write_text(json.dumps(_SETTINGS, indent=2) + "\n")
 
     def line(self, prompt: str, args: tuple[str, ...], url: str) -> list[str]:
         """Return a line with plain output: with JSON, no note is shown."""
