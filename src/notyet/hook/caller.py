@@ -45,7 +45,7 @@ def find_caller(
 
 
 def _is_registered(host: Host, payload: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
-    from notyet.hook.registered import events_called_at
+    from notyet.hosts.registered import events_called_at
 
     folder = environ.get(host.project_variable) or host.value(payload, "cwd")
     if not isinstance(folder, str) or not isabs(folder):

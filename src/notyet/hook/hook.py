@@ -129,8 +129,8 @@ class Hook:
     def _find_caller(self, payload: dict[str, Any]) -> str | None:
         """Find out which host calls; return why it is not checked, None if it is."""
         named = self.call.options.host
-        if named and payload.keys().isdisjoint(host_named(named).foreign):
-            return None
+        if named and not host_named(named).is_foreign(payload):
+            return "" if host_named(named).is_repeated(payload, self.environ) else None
         from notyet.hook.caller import find_caller
 
         found, why, warning = find_caller(named, payload, self.environ)

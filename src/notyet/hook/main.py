@@ -72,7 +72,7 @@ def needs_nothing(call: HostCall) -> bool:
     if call.host not in HOSTS or call.warnings:
         return False
     host = host_named(call.host)
-    if of_wrong_kind(payload, host) or not payload.keys().isdisjoint(host.foreign):
+    if of_wrong_kind(payload, host) or host.is_foreign(payload):
         return False
     name, cwd = host.event_in(payload), host.value(payload, "cwd") or ""
     if name in host.ignored:

@@ -15,8 +15,8 @@ from notyet.engine.unchanged import remember_start
 from notyet.errors import LedgerError
 from notyet.git.repository import repository_of
 from notyet.hook.process import host_started_at
-from notyet.hook.registered import events_called_at
 from notyet.hosts import host_named
+from notyet.hosts.registered import events_called_at
 from notyet.ledger.ledger import Ledger
 from notyet.run.drive import drive_sync
 

@@ -39,6 +39,20 @@ class Copilot(ClaudeLike, kw_only=True):
         is_inside = name == "agentStop" and self.value(payload, "agent_id") is not None
         return _INSIDE if is_inside else name
 
+    def is_repeated(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+        """Return True for the user's hook where the project's runs too: one after the other."""
+        hooks, project = (environ.get(f"COPILOT_{name}_DIR", "") for name in ("HOOK", "PROJECT"))
+        path = f"{project}/{self.settings['project']}"
+        if not project or path.startswith(f"{hooks}/"):
+            return False
+        from notyet.hosts.registered import events_in
+
+        if self.event_in(payload) not in events_in(path, self):
+            return False
+        from notyet.hosts.faults import is_trusted
+
+        return is_trusted(self, project, environ)
+
     def last_message(self, event: StopEvent) -> str | None:
         """Return the last message: a main agent's once its transcript has come to this stop.
 
@@ -124,7 +138,6 @@ HOST = Copilot(
         file=".copilot/config.json",
         keys=("trustedFolders",),
         variable="COPILOT_ALLOW_ALL",
-        home_variable="COPILOT_HOME",
         how="start copilot here and trust the folder, or set COPILOT_ALLOW_ALL=true",
     ),
     runs_files_of=("claude",),  # a project's, not the user's

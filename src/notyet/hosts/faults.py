@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from notyet.hosts.host import FolderTrust
+    from notyet.hosts.host import Host
     from notyet.install.settings import Registration
     from notyet.status.facts import HostFacts, SettingsContent
     from notyet.status.fault import Fault
@@ -40,8 +40,8 @@ class Checks:
 
     def is_accepted(self, facts: HostFacts) -> bool:
         """Return True if the user accepted this project in the host, with what its files run."""
-        trust = facts.host.folder_trust
-        return trust is not None and is_trusted(trust, facts.cwd, facts.environ)
+        has_list = facts.host.folder_trust is not None
+        return has_list and is_trusted(facts.host, facts.cwd, facts.environ)
 
     def argv(self, entry: Registration) -> tuple[str, ...]:
         """Return how the host starts the command of an entry."""
@@ -82,10 +82,10 @@ def _disabled(facts: HostFacts) -> Iterator[Fault]:
 def _untrusted(facts: HostFacts) -> Iterator[Fault]:
     """Find our entries that the host skips, because the folder is not trusted."""
     trust = facts.host.folder_trust
-    if trust is None or is_trusted(trust, facts.cwd, facts.environ):
+    if trust is None or is_trusted(facts.host, facts.cwd, facts.environ):
         return
     for entry in facts.entries:
-        if entry.file.scope in {"project", "local"} or trust.users_too:
+        if entry.file.scope in {"project", "local"}:
             what = (
                 f"{facts.host.title} silently skips hooks in this folder, because you did not "
                 "tell it that you trust the folder."
@@ -105,16 +105,19 @@ def _hidden(facts: HostFacts) -> Iterator[Fault]:
             yield facts.entry_fault("file-hidden", entry, what, fix)
 
 
-def is_trusted(trust: FolderTrust, folder: str, environ: Mapping[str, str]) -> bool:
-    """Return True if the host's user trusts a folder, or one around it."""
+def is_trusted(host: Host, folder: str, environ: Mapping[str, str]) -> bool:
+    """Return True if the host runs the hooks of a folder: its user trusts it, or one around it."""
+    trust = host.folder_trust
+    if trust is None:
+        return True
     if trust.variable and environ.get(trust.variable) == "true":
         return True
     if trust.switch:
-        is_on = _value_in(trust, trust.switch[0], trust.switch[1:], environ)
+        is_on = _value_in(host, trust.switch[0], trust.switch[1:], environ)
         if not (is_on if isinstance(is_on, bool) else trust.is_on):
             return True
-    known = _value_in(trust, trust.file, trust.keys, environ)
-    refused = _value_in(trust, trust.file, trust.refused_keys, environ)
+    known = _value_in(host, trust.file, trust.keys, environ)
+    refused = _value_in(host, trust.file, trust.refused_keys, environ)
     rules: dict[str, bool] = {}  # of two that are for a folder, the nearest counts
     for names, value in ((refused, False), (known, True)):
         if isinstance(names, list):
@@ -128,13 +131,11 @@ def is_trusted(trust: FolderTrust, folder: str, environ: Mapping[str, str]) -> b
     return next((rules[place] for place in around if place in rules), False)
 
 
-def _value_in(
-    trust: FolderTrust, file: str, keys: Sequence[str], environ: Mapping[str, str]
-) -> Any:
+def _value_in(host: Host, file: str, keys: Sequence[str], environ: Mapping[str, str]) -> Any:
     """Return what a file of the user has at these keys; None if it has nothing there."""
-    top, *below = Path(file).parts
-    moved = environ.get(trust.home_variable) if trust.home_variable else ""
-    path = Path(moved or Path(environ.get("HOME", ""), top), *below)
+    moved = environ.get(host.home_variable) if host.home_variable else ""
+    below = Path(file).parts[host.home_depth :]
+    path = Path(moved, *below) if moved else Path(environ.get("HOME", ""), file)
     try:
         text = path.read_text(encoding="utf-8")
         value: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(_plain(text))

@@ -68,7 +68,7 @@ class CommandLine(Record, kw_only=True):
 class FolderTrust(Record, kw_only=True):
     """Where a host remembers the folders whose hooks its user trusts; it skips others' silently.
 
-    `file` is below the user's home, or moved with its first folder by `home_variable`, and holds
+    `file` is below the user's home, or moved with the host's own folder there, and holds
     TOML, or JSON that may have lines of comment; at `keys` stands a list of folders, or a table of
     them in which one of `values` means trust. A folder covers those below it, down to one that is
     `refused`, or stands in the list at `refused_keys`; `parents` are values that mean the folder
@@ -84,8 +84,6 @@ class FolderTrust(Record, kw_only=True):
     switch: tuple[str, ...] = ()  # a file there, and keys: with false, every folder is trusted
     is_on: bool = True  # the switch, where the file does not say
     variable: str = ""  # which trusts every folder if it is "true"
-    home_variable: str = ""
-    users_too: bool = False  # it skips the user's own hooks there, too
     how: str  # what a person does to trust a folder
 
 
@@ -121,7 +119,8 @@ class Host(Record, kw_only=True):
 
     # What it sends. A sign tells its payloads from others': see `hosts/detect.py`.
     signs: tuple[str, ...] = ()
-    foreign: tuple[str, ...] = ()  # keys by which a payload is not its own, though its file ran us
+    # Keys by which a payload is not its own, though its file ran us; with "!", keys that it lacks.
+    foreign: tuple[str, ...] = ()
     stops: Mapping[str, Scope] = {}
     starts: Mapping[str, Scope] = {}
     failures: tuple[str, ...] = ()  # events of a turn that ended with an error
@@ -195,6 +194,17 @@ class Host(Record, kw_only=True):
         """Return the name of a payload's event; empty if it has none."""
         name = self.value(payload, "event")
         return name if isinstance(name, str) and name.strip() else ""
+
+    def is_foreign(self, payload: Mapping[str, Any]) -> bool:
+        """Return True if another host, which runs the files of this one, sent a payload."""
+        return any(
+            key[1:] not in payload if key[0] == "!" else key in payload for key in self.foreign
+        )
+
+    def is_repeated(self, payload: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+        """Return True if the host also asks us about this by another file of its own."""
+        del payload, environ
+        return False
 
     def value(self, payload: Mapping[str, Any], field: str) -> Any:
         """Return what a payload has for a field of ours, of any type; None if it has nothing."""

@@ -76,10 +76,7 @@ HOST = Kimi(
     tested="2.1.0",
     tested_on="2026-11-16",
     holds={"agent": "once a turn", "subagent": "once a turn"},
-    signs=(
-        "client_type=kimi_code_cli",
-        "stop_hook_active !transcript_path !transcriptPath !host !prompt_id",
-    ),
+    signs=("client_type=kimi_code_cli",),
     stops={"Stop": "agent"},
     starts={"SessionStart": "agent"},
     ignored=("SubagentStart", "SubagentStop", "SessionEnd"),

@@ -73,19 +73,7 @@ SIGNS: tuple[tuple[str, tuple[Sign, ...]], ...] = (
     ),
     ("goose", ((("event", "", ()), ("hook_event_name", "!", ())),)),
     ("hermes", ((("hook_event_name", "=", ("pre_verify",)),),)),
-    (
-        "kimi",
-        (
-            (("client_type", "=", ("kimi_code_cli",)),),
-            (
-                ("stop_hook_active", "", ()),
-                ("transcript_path", "!", ()),
-                ("transcriptPath", "!", ()),
-                ("host", "!", ()),
-                ("prompt_id", "!", ()),
-            ),
-        ),
-    ),
+    ("kimi", ((("client_type", "=", ("kimi_code_cli",)),),)),
     ("opencode", ((("host", "=", ("opencode",)),),)),
     ("openhands", ((("event_type", "", ()), ("working_dir", "", ()), ("metadata", "", ())),)),
     ("pi", ((("host", "=", ("pi",)),),)),

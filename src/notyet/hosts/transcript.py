@@ -26,6 +26,7 @@ _MOST_SCANNED = 64 * 1024 * 1024  # bytes from the end
 _LONGEST_LINE = 8 * 1024 * 1024
 _SHORTEST_LINE = len('{"role":"assistant","parts":"x"}')
 _MOST_PARSED = 50_000  # lines that look like a message
+_MOST_VALUES = 200  # lines with a hint
 _LONGEST_MESSAGE = 1_000_000  # characters
 _HEAD = 256 * 1024  # bytes in which the first message of a file begins
 _HINTS = (
@@ -64,10 +65,11 @@ def ends_of(path: str | None) -> tuple[bytes, bytes]:
 
 
 def values_in(path: str, hint: bytes) -> list[Any]:
-    """Return the lines of a JSONL file that contain a hint, the last one first."""
+    """Return the last lines of a JSONL file that contain a hint, the last one first."""
 
     def read(handle: int, size: int) -> list[Any]:
-        return [_value(line) for line in _lines(handle, size, (hint,))]
+        lines = zip(range(_MOST_VALUES), _lines(handle, size, (hint,)), strict=False)
+        return [_value(line) for _, line in lines]
 
     return _read(path, read) or []
 

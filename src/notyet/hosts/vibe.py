@@ -82,7 +82,6 @@ HOST = Vibe(
         file=".vibe/trusted_folders.toml",
         keys=("trusted",),
         refused_keys=("untrusted",),
-        home_variable="VIBE_HOME",
         how="start `vibe` in this folder once and trust it, or start it with --trust",
     ),
     timeout=60.0,

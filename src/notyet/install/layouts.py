@@ -36,9 +36,7 @@ class Layout:
     """The layout of one host's settings."""
 
     def __init__(self, host: Host) -> None:
-        # The keys down to the table of all events.
-        self.base: tuple[str, ...] = () if host.layout == "bare" else ("hooks",)
-        self.has_groups = host.layout in {"groups", "bare"}
+        self.has_groups = host.layout == "groups"
         self.is_list = host.layout == "list"
         self.matchers = host.matchers
         keys = {value: key for key, value in host.handler.items() if isinstance(value, str)}
@@ -64,26 +62,23 @@ class Layout:
 
     def _lists(self, value: Any) -> Iterator[tuple[str, Path, list[Any]]]:
         """Yield the lists of entries, each with its event and its path."""
-        for key in self.base:
-            value = value.get(key) if isinstance(value, dict) else None
+        hooks = value.get("hooks") if isinstance(value, dict) else None
         if self.is_list:
-            yield "", self.base, value if isinstance(value, list) else []
+            yield "", ("hooks",), hooks if isinstance(hooks, list) else []
             return
-        for event, items in value.items() if isinstance(value, dict) else ():
+        for event, items in hooks.items() if isinstance(hooks, dict) else ():
             if isinstance(items, list):
-                yield event, (*self.base, event), items
+                yield event, ("hooks", event), items
 
     def obstacle(self, value: Mapping[str, Any], events: Iterable[str]) -> tuple[Path, str] | None:
         """Return what keeps entries from being added: its path, and what ought to stand there."""
-        inner: Any = value
-        for key in self.base:
-            inner = inner.get(key, [] if self.is_list else {})
+        hooks = value.get("hooks", [] if self.is_list else {})
         if self.is_list:
-            return None if isinstance(inner, list) else (self.base, "a list")
-        if not isinstance(inner, dict):
-            return self.base, "a table"
-        wrong = (event for event in events if not isinstance(inner.get(event, []), list))
-        return next((((*self.base, event), "a list") for event in wrong), None)
+            return None if isinstance(hooks, list) else (("hooks",), "a list")
+        if not isinstance(hooks, dict):
+            return ("hooks",), "a table"
+        wrong = (event for event in events if not isinstance(hooks.get(event, []), list))
+        return next(((("hooks", event), "a list") for event in wrong), None)
 
     def add(self, settings: MutableMapping[str, Any], event: str, handler: dict[str, Any]) -> None:
         """Add an entry at the end."""
@@ -93,11 +88,9 @@ class Layout:
                 settings["hooks"] = tomlkit.aot() if is_toml else []
             settings["hooks"].append(handler)
             return
-        hooks = settings
-        for key in self.base:
-            if key not in hooks:
-                hooks[key] = {}
-            hooks = hooks[key]
+        if "hooks" not in settings:
+            settings["hooks"] = {}
+        hooks = settings["hooks"]
         item: dict[str, Any] = handler
         if self.has_groups:
             matcher = {"matcher": self.matchers[event]} if event in self.matchers else {}

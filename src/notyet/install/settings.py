@@ -261,6 +261,7 @@ class Settings:
         """
         self.check(text, file)
         document = read_settings(text, file)
+        _check_doubles(document, file)
         wanted = {entry.event: entry.handler(self.host) for entry in entries}
         obstacle = self.layout.obstacle(document.value, wanted)
         if obstacle:
@@ -382,8 +383,7 @@ class Settings:
         if file.scope == "project":
             lines.append(f"commit {file.path}, for your whole team")
         trust = self.host.folder_trust
-        is_needed = trust is not None and (file.scope != "user" or trust.users_too)
-        if trust is not None and is_needed and not is_trusted(trust, cwd, os.environ):
+        if trust and file.scope != "user" and not is_trusted(self.host, cwd, os.environ):
             lines.append(f"{trust.how}; until then {self.title} silently skips hooks here")
         return lines
 
@@ -469,6 +469,13 @@ def check_tables(document: Document, file: SettingsFile, path: Path) -> None:
 def _file(scope: SettingsLevel, path: str) -> SettingsFile:
     form = _FORMS.get(os.path.splitext(path)[1], "json")
     return SettingsFile(scope=scope, path=path, form=form)
+
+
+def _check_doubles(document: Document, file: SettingsFile) -> None:
+    """Refuse a file in which hooks are written twice: an edit would lose some of them."""
+    for twice in document.findings:
+        if twice.message.startswith("`hooks"):
+            raise file.refusal(twice.message, (twice.line, twice.column), twice.hint)
 
 
 def distinct(files: list[SettingsFile]) -> list[SettingsFile]:

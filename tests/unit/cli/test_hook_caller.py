@@ -138,3 +138,29 @@ def test_a_line_for_claude_code_that_copilot_runs_counts_once(tmp_path, monkeypa
     reply = ask(sent, "--host", "claude", environ=environ)
     assert ('{"decision": "block"' in reply.stdout) == (not scope)
     assert stops() == ([] if scope else [("blocked", "bad")])
+
+
+@pytest.mark.rule("G6", "B12")
+def test_other_entries_of_a_host_that_only_mention_us_do_not_hide_its_stop(tmp_path):
+    project = new_project(tmp_path / "p", FAILING)
+    (project / ".cursor").mkdir()
+    hooks = {"stop": [{"command": "./done.sh"}], "beforeShell": [{"command": "notyet hook"}]}
+    file = project / ".cursor" / "hooks.json"
+    file.write_text(json.dumps({"version": 1, "hooks": hooks}))
+    sent = payload("claude", project, cursor_version="1", conversation_id="c", status="completed")
+    assert ask(sent, "--host", "claude").stdout
+    assert stops() == [("blocked", "bad")]
+    hooks["stop"].append({"command": "notyet hook --host cursor"})
+    file.write_text(json.dumps({"version": 1, "hooks": hooks}))
+    assert not ask(sent, "--host", "claude").stdout
+    assert stops() == [("blocked", "bad")]
+
+
+@pytest.mark.rule("G6")
+def test_devin_is_known_by_what_its_payload_lacks(tmp_path):
+    project = new_project(tmp_path / "p", FAILING)
+    sent = {"hook_event_name": "Stop", "session_id": "d", "prompt_id": "p"}
+    environ = {**os.environ, "DEVIN_PROJECT_DIR": str(project)}
+    reply = ask(sent | {"stop_hook_active": False}, "--host", "claude", environ=environ)
+    assert json.loads(reply.stdout)["decision"] == "block"
+    assert stops() == [("blocked", "bad")]

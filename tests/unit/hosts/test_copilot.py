@@ -138,3 +138,26 @@ def test_what_the_payload_says_needs_no_transcript(file, tmp_path):
     assert COPILOT.last_message(stop(host="copilot", transcript_path=str(file), raw=None)) is None
     assert transcript.tail_of(str(tmp_path)) == b""
     assert transcript.tail_of("\0") == b""
+
+
+@pytest.mark.rule("B12")
+def test_the_users_hook_yields_to_the_projects_where_that_one_runs(tmp_path):
+    users, project = tmp_path / ".copilot" / "hooks", tmp_path / "p"
+    settings = project / ".github" / "hooks" / "notyet.json"
+    settings.parent.mkdir(parents=True)
+    users.mkdir(parents=True)
+    payload = CAMEL | {"stopReason": "end_turn"}
+    environ = {"HOME": str(tmp_path), "COPILOT_PROJECT_DIR": str(project)}
+    of_user = environ | {"COPILOT_HOOK_DIR": str(users), "COPILOT_ALLOW_ALL": "true"}
+
+    def is_repeated(environ, **hooks):
+        settings.write_text(json.dumps({"hooks": hooks}))
+        return COPILOT.is_repeated(payload, environ)
+
+    ours = {"type": "command", "bash": "notyet hook --host copilot"}
+    assert is_repeated(of_user, agentStop=[ours])
+    assert not is_repeated(of_user | {"COPILOT_ALLOW_ALL": ""}, agentStop=[ours])  # not trusted
+    assert not is_repeated(of_user, agentStop=[{"bash": "notyet status"}, 7], subagentStop=[ours])
+    assert not is_repeated(of_user, agentStop=[ours | {"async": True}])
+    assert not is_repeated(of_user | {"COPILOT_HOOK_DIR": str(settings.parent)}, agentStop=[ours])
+    assert not is_repeated(of_user | {"COPILOT_PROJECT_DIR": ""}, agentStop=[ours])

@@ -24,9 +24,13 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
+def host_with(trust, **more):
+    return ClaudeLike(name="claude", title="X", folder_trust=trust, **more)
+
+
 def trusts(home, trust, content, folder="project", **environ):
     (home / trust.file).write_text(content)
-    return is_trusted(trust, str(home / folder), {"HOME": str(home)} | environ)
+    return is_trusted(host_with(trust), str(home / folder), {"HOME": str(home)} | environ)
 
 
 def test_a_table_and_a_list_of_folders_are_read(home):
@@ -71,8 +75,9 @@ def test_vibe_keeps_a_list_of_each_and_its_variable_moves_the_file(home):
     (home / ".vibe").rename(home / "moved")
     (home / "moved" / "trusted_folders.toml").write_text(f"trusted = {json.dumps([folder])}\n")
     environ = {"HOME": str(home)}
-    assert not is_trusted(trust, folder, environ)
-    assert is_trusted(trust, folder, environ | {"VIBE_HOME": str(home / "moved")})
+    vibe = host_named("vibe")
+    assert not is_trusted(vibe, folder, environ)
+    assert is_trusted(vibe, folder, environ | {"VIBE_HOME": str(home / "moved")})
 
 
 @pytest.mark.parametrize("is_on", [True, False])
@@ -90,21 +95,19 @@ def test_a_switch_makes_trust_needless(home, is_on):
 def test_a_file_that_says_nothing_of_folders_trusts_none(home, trust, content):
     assert not trusts(home, trust, content)
     (home / trust.file).unlink()
-    assert not is_trusted(trust, str(home), {"HOME": str(home)})
+    assert not is_trusted(host_with(trust), str(home), {"HOME": str(home)})
+    assert is_trusted(host_with(None), str(home), {"HOME": str(home)})
 
 
-@pytest.mark.parametrize(("scope", "users_too"), [("project", False), ("user", True)])
-def test_install_names_the_step_and_status_finds_it_missing(home, scope, users_too):
-    trust = FolderTrust(file=".x/t.json", values=(True,), how="start x there", users_too=users_too)
-    settings = {"user": ".x/s.json", "project": ".x/s.json"}
-    host = ClaudeLike(name="claude", title="X", settings=settings, folder_trust=trust)
+def test_install_names_the_step_and_status_finds_it_missing(home):
+    trust = FolderTrust(file=".x/t.json", values=(True,), how="start x there")
+    host = host_with(trust, settings={"user": ".x/s.json", "project": ".x/s.json"})
     here, environ = str(home / "project"), {"HOME": str(home)}
     made = Settings(host)
-    file = made.target(scope, here, environ)
+    file = made.target("project", here, environ)
     step = "start x there; until then X silently skips hooks here"
     assert step in made.advice(file, here)
-    other = SettingsFile(scope="user" if scope == "project" else "project", path=file.path)
-    assert (step in made.advice(other, here)) == users_too
+    assert step not in made.advice(SettingsFile(scope="user", path=file.path), here)
     made_text = made.text_with("", file, made.entries("/x/notyet", 60))
     (home / file.path).parent.mkdir(exist_ok=True, parents=True)
     (home / file.path).write_text(made_text)
@@ -120,10 +123,12 @@ def test_install_names_the_step_and_status_finds_it_missing(home, scope, users_t
     assert step not in made.advice(file, here)
 
 
-def test_a_variable_moves_the_file_with_its_folder(home):
-    trust = FolderTrust(file=".x/sub/t.json", home_variable="X_HOME", values=(1,), how="start x")
+@pytest.mark.parametrize(("depth", "moved"), [(1, "sub/t.json"), (2, "t.json")])
+def test_a_variable_moves_the_file_with_its_folder(home, depth, moved):
+    trust = FolderTrust(file=".x/sub/t.json", values=(1,), how="start x")
+    host = host_with(trust, home_variable="X_HOME", home_depth=depth)
     (home / "moved" / "sub").mkdir(parents=True)
-    (home / "moved" / "sub" / "t.json").write_text(json.dumps({str(home): 1}))
+    (home / "moved" / moved).write_text(json.dumps({str(home): 1}))
     environ = {"HOME": str(home)}
-    assert not is_trusted(trust, str(home), environ)
-    assert is_trusted(trust, str(home), environ | {"X_HOME": str(home / "moved")})
+    assert not is_trusted(host, str(home), environ)
+    assert is_trusted(host, str(home), environ | {"X_HOME": str(home / "moved")})

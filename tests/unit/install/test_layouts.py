@@ -1,4 +1,4 @@
-"""Hosts lay out their settings in four ways; our entries come and go in all of them."""
+"""Hosts lay out their settings in three ways; our entries come and go in all of them."""
 
 import json
 import tomllib
@@ -14,18 +14,16 @@ LIST = {"event": "{event}", "command": "{command}", "timeout": "{timeout}"}
 LAYOUTS = {
     "groups": ("s.json", {}),
     "flat": ("s.json", {"handler": FLAT, "beside": {"version": 1}}),
-    "bare": ("s.json", {}),
     "list": ("s.toml", {"handler": LIST}),
 }
 OTHERS = {  # a file in which a person has a hook
     "groups": '{\n\t"a": 1,\r\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", '
     '"command": "x"}]}]}\n}',
     "flat": '{"version": 1, "hooks": {"Stop": [{"type": "command", "bash": "x"}]}, "z": [1]}\n',
-    "bare": '{"Stop": [{"matcher": "*", "hooks": [{"type": "command", "command": "x"}]}]}',
     "list": '# mine\r\nk = "v" # why\r\n\r\n[[hooks]]\r\nevent = "Stop"\r\ncommand = "x"\r\n'
     "\r\n[t]\r\na = 1\r\n",
 }
-EMPTY = {"groups": "", "flat": "{}\n", "bare": "", "list": '# mine\nk = "v"\n\n[t]\na = 1\n'}
+EMPTY = {"groups": "", "flat": "{}\n", "list": '# mine\nk = "v"\n\n[t]\na = 1\n'}
 every_layout = pytest.mark.parametrize("layout", LAYOUTS)
 
 
@@ -87,7 +85,7 @@ def test_without_a_backup_only_our_entries_go(place, layout):
 @every_layout
 def test_what_stands_in_the_way_is_named_with_its_place(place, layout):
     settings, file = place(layout)
-    wrong = {"groups": '{"hooks": []}', "flat": '{"hooks": {"Stop": {}}}', "bare": '{"Stop": 1}'}
+    wrong = {"groups": '{"hooks": []}', "flat": '{"hooks": {"Stop": {}}}'}
     text = wrong.get(layout, 'a = 1\nhooks = "x"\n')
     with pytest.raises(CannotInstall, match="so nothing can be added to it") as refused:
         settings.text_with(text, file, settings.entries("/x/notyet", 600))
@@ -107,12 +105,22 @@ def test_our_own_entries_are_found_with_their_timeout_and_place(place, layout):
     assert all(one.line >= 1 and one.is_hook for one in found)
 
 
-@pytest.mark.parametrize("layout", ["groups", "bare"])
-def test_an_entry_that_needs_a_matcher_has_it_and_is_not_restricted_by_it(place, layout):
-    settings, file = place(layout, matchers={"SubagentStop": "complete_task"})
+def test_an_entry_that_needs_a_matcher_has_it_and_is_not_restricted_by_it(place):
+    settings, file = place("groups", matchers={"SubagentStop": "complete_task"})
     text = settings.text_with("", file, settings.entries("/x/notyet", 600))
     found = {one.event: one for one in settings.registrations(file, read_settings(text, file))}
     assert found["SubagentStop"].matcher == "complete_task"
     assert not found["SubagentStop"].is_restricted
     assert found["Stop"].matcher is None
     assert settings.text_without(text, file) == "{}\n"
+
+
+@pytest.mark.parametrize("layout", ["groups", "flat"])
+def test_hooks_that_are_written_twice_are_refused_with_their_place(place, layout):
+    settings, file = place(layout)
+    for text in ('{"hooks": {}, "x": 1,\n"hooks": {}}', '{"hooks": {"Stop": [],\n"Stop": []}}'):
+        with pytest.raises(CannotInstall, match="is written twice") as refused:
+            settings.text_with(text, file, settings.entries("/x/notyet", 600))
+        assert refused.value.mistake.line == 2
+    twice = '{"x": 1, "x": 2}'
+    assert '"x": 1, "x": 2' in settings.text_with(twice, file, settings.entries("/x/notyet", 600))

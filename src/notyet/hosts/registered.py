@@ -12,6 +12,7 @@ from notyet.light import home_folder, loads
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from notyet.hosts.host import Host
 
@@ -22,7 +23,7 @@ def events_called_at(host: Host, folder: str, environ: Mapping[str, str]) -> dic
     """Return the events at which settings call us, each with the first file that says so."""
     called: dict[str, str] = {}
     for path in _settings_files(host, folder, environ):
-        for event in _events_in(path, host):
+        for event in events_in(path, host):
             called.setdefault(event, path)
     return called
 
@@ -52,31 +53,35 @@ def _settings_files(host: Host, folder: str, environ: Mapping[str, str]) -> Iter
             yield light.join(place, "config.toml")
 
 
-def _events_in(path: str, host: Host) -> list[str]:
+def events_in(path: str, host: Host) -> list[str]:
     """Return the events at which a settings file calls our hook, as far as it can be read."""
     try:
         text = text_of(path)
         if "notyet" not in text:
             return []
         events = [*host.stops, *host.starts]
-        if path.endswith(".toml") or host.layout != "groups":
+        if not path.endswith(".json"):
             for separator in _SEPARATORS:
                 text = text.replace(separator, " ")
             words = set(text.split())
             return [event for event in events if event in words]
         hooks = loads(text)["hooks"]
-        return [event for event in events if any(map(_is_ours, _handlers(hooks, event)))]
+        return [event for event in events if any(map(_is_ours, _handlers(hooks, event, host)))]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []
 
 
-def _handlers(hooks: Mapping[str, list[Mapping[str, list[object]]]], event: str) -> list[object]:
-    return [handler for group in hooks.get(event, ()) for handler in group.get("hooks", ())]
+def _handlers(hooks: Mapping[str, list[Any]], event: str, host: Host) -> list[object]:
+    items = hooks.get(event, [])
+    if host.layout == "flat":
+        return items
+    return [handler for group in items for handler in group.get("hooks", ())]
 
 
 def _is_ours(handler: object) -> bool:
     """Return True if an entry is our hook, and the host waits for it."""
     if not isinstance(handler, dict) or handler.get("async") or handler.get("if"):
         return False
-    line = " ".join(map(str, [handler.get("command", ""), *handler.get("args", ())]))
-    return handler.get("type") == "command" and "notyet" in line and " hook" in line
+    words = [*handler.values(), *handler.get("args", ())]
+    line = " ".join(word for word in words if isinstance(word, str))
+    return handler.get("type", "command") == "command" and "notyet" in line and " hook" in line
