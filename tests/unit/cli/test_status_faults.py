@@ -243,6 +243,8 @@ PLANTED = [
     ("file-invalid", CODEX, unknown_key),
     ("file-invalid", CODEX, another_hook(type="http")),
     ("file-invalid", CODEX, another_hook(timeout=1.5)),
+    ("file-invalid", OPENHANDS, setting(stop=[])),
+    ("file-invalid", OPENHANDS, misspelt),
     ("file-invalid warning", CLAUDE, half_a_file_of_the_project),
     ("hooks-disabled", CLAUDE, setting(disableAllHooks=True)),
     ("hooks-disabled", CLAUDE, setting("project", disableAllHooks=True)),
