@@ -22,6 +22,16 @@ hooks:
       timeout: 60
 # notyet: end
 """
+# As Hermes writes the file when its user changes a setting: without comments, in long lines' form.
+REWRITTEN = """\
+a: 1
+hooks:
+  pre_verify:
+  - command: notyet hook --host hermes
+      --timeout 60
+    timeout: 60
+b: 2
+"""
 
 
 @pytest.mark.rule("B4")
@@ -82,14 +92,33 @@ def test_a_file_that_cannot_take_our_block_is_refused_with_the_line_to_add(text,
 @pytest.mark.parametrize(
     "text",
     [
-        f"hooks:\n  pre_verify:\n    - command: {json.dumps(ENTRY.command)}\n",
         BLOCK.replace("# notyet: end", "  on_session_end:\n    - command: x\n# notyet: end"),
-        BLOCK.replace("# notyet: end\n", ""),
+        REWRITTEN.replace("b: 2\n", "  on_session_end: 5\n"),
+        REWRITTEN.replace("b: 2\n", "  on_session_end: []\n"),
+        REWRITTEN.replace("    timeout", "    # mine\n    timeout"),
+        REWRITTEN.replace("hooks:", "'hooks':"),
     ],
 )
 def test_our_entry_among_others_is_left_to_the_user(text):
     with pytest.raises(CannotInstall, match="stands among others"):
         SETTINGS.text_without(text, FILE)
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        (REWRITTEN, "a: 1\nb: 2\n"),
+        (REWRITTEN.replace("b: 2", "# mine\nb: 2"), "a: 1\n# mine\nb: 2\n"),
+        (REWRITTEN.removesuffix("b: 2\n"), "a: 1\n"),
+        (f"hooks:\n  pre_verify: [{{command: {ENTRY.command}}}]", ""),
+        (f"a: 1\n{BLOCK}".replace("# notyet: end\n", ""), "a: 1\n"),
+    ],
+)
+def test_our_block_without_its_marks_is_known_by_its_command(text, rest):
+    assert SETTINGS.text_without(text, FILE) == rest
+    longer = Entry(event="pre_verify", command="notyet hook --host hermes", timeout=90)
+    again = SETTINGS.text_with(text, FILE, [longer])
+    assert SETTINGS.text_without(again, FILE) == rest
 
 
 def test_the_user_is_told_to_consent():

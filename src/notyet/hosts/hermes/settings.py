@@ -1,11 +1,13 @@
 """Hermes' settings, which are YAML: our entry stands in a block of its own, between two marks.
 
-A file that has `hooks` already is not changed; its user is told what to add.
+A file that has `hooks` of others is not changed; its user is told what to add. Hermes itself may
+have rewritten the file without our marks: then `hooks` with our entries alone is ours as a whole.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from notyet.install import settings
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 _BEGIN = "# notyet: begin, written by `notyet install hermes`\n"
 _END = "# notyet: end"
+# The key, and the indented lines below it that are not comments.
+_HOOKS = re.compile(r"^hooks:.*\n?(?:[ \t]+[^#\s].*\n?)*", re.MULTILINE)
 CONSENT = "answer Hermes' question at its next start, or start it with --accept-hooks"
 
 
@@ -63,10 +67,25 @@ class Settings(settings.Settings):
                 is_open = text[end : end + 1] != "\n"  # the file ended within a line
                 rest = text[: max(0, start - is_open)] + text[end + (not is_open) :]
         for one in self._ours(rest, file):
+            without = self._without_hooks(rest, file)
+            if without is not None:
+                return without
             raise file.refusal(
                 "notyet's entry stands among others", (one.line, one.column), "remove it yourself"
             )
         return rest
+
+    def _without_hooks(self, text: str, file: SettingsFile) -> str | None:
+        """Return the text without the lines of `hooks`; None if they hold anything else."""
+        before = read_settings(text, file).value
+        lists = [items if isinstance(items, list) else [] for items in before["hooks"].values()]
+        new = _HOOKS.sub("", text.replace(_BEGIN, "").replace(f"{_END}\n", ""), count=1)
+        try:
+            now = read_settings(new, file).value
+        except CannotInstall:
+            return None
+        is_ours = all(lists) and sum(map(len, lists)) == len(self._ours(text, file))
+        return new if is_ours and {**now, "hooks": before["hooks"]} == before != now else None
 
     def _line(self, entries: Sequence[Entry]) -> str:
         """Return what a person adds, as one line of YAML."""
