@@ -72,11 +72,8 @@ and says why.
 
 
 def _held(row: HostRow) -> str:
-    main = "main agent" if row.main == "yes" else f"main agent, {row.main}"
-    if row.subagents == "no":
-        return main
-    more = "" if row.subagents in ("yes", row.main) else f", {row.subagents}"
-    return f"{main} and subagents{more}"
+    who = "main agent" if row.subagents == "no" else "main agent and subagents"
+    return who if row.main == "yes" else f"{who}, {row.main}"
 
 
 def _proven(row: HostRow) -> str:

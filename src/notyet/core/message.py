@@ -48,6 +48,10 @@ _ADVICE = (
     "Fix the cause, then finish your work as usual; the checks run again by themselves. "
     "Do not weaken, skip or remove a check to get past it."
 )
+_ADVICE_ONCE = (
+    "Fix the cause, and run the failing check yourself until it passes: nothing checks your next "
+    "stop. Do not weaken, skip or remove a check to get past it."
+)
 _WAY_OUT = (
     "If you cannot fix this, or it needs your user's decision, reply with a message that starts "
     "with BLOCKED: and say what you need."
@@ -56,6 +60,10 @@ _WAY_OUT = (
 _LAST = (
     "This is the last send-back: after your next stop you may finish. If a check still fails "
     "then, name it in your final message: your user may read nothing else."
+)
+_ONLY = (
+    "This is the only send-back of this turn. If a check still fails in the end, name it in your "
+    "final message: your user may read nothing else."
 )
 _LAST_OF_SUBAGENT = (
     "This is the last send-back: after your next stop your report is delivered. If a check still "
@@ -88,6 +96,7 @@ class SendBack(Record, kw_only=True):
     is_same: bool  # as last time, on the same files
     is_stuck_next: bool = False  # if the next stop fails in the same way on the same files
     host: str = ""
+    is_asked_once: bool = False  # its host tells us of no other stop in this turn
     forgets_answers: bool = False
     task: str = ""  # what the agent was asked for; said to one whose answer is not kept
 
@@ -149,11 +158,17 @@ def _around(back: SendBack) -> tuple[str, list[str]]:
         *_others(back),
         *([_SAME] if back.is_same else []),
         *([_STUCK_NEXT] if back.is_stuck_next and not is_last else []),
-        _ADVICE,
+        _ADVICE_ONCE if back.is_asked_once else _ADVICE,
         _WAY_OUT,
-        *([_LAST_OF_SUBAGENT if back.is_subagent else _LAST] if is_last else []),
+        *([_last(back)] if is_last else []),
         *([_REPORT_AGAIN] if back.is_subagent else []),
     ]
+
+
+def _last(back: SendBack) -> str:
+    if back.is_asked_once:
+        return _ONLY
+    return _LAST_OF_SUBAGENT if back.is_subagent else _LAST
 
 
 def _opening(back: SendBack) -> str:

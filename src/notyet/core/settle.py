@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from notyet.core.verdict import Outcome
 
 _MOST_WORDS = 100_000  # characters of one prompt
+_CAP_OF_ONE = 2  # the host overrides the second block, without telling us of that stop
 _MOST_COMPARED = 20_000  # characters of a reason by which failures are compared
 _ALLOW = Allow()
 
@@ -207,6 +208,7 @@ def _sent_back(
         is_same=repeats > 1,
         is_stuck_next=can_be_stuck and repeats + 1 >= plan.limits.stuck_after,
         host=plan.event.host,
+        is_asked_once=plan.event.host_cap == _CAP_OF_ONE,
         forgets_answers=plan.event.forgets_answers,
         task=plan.event.task or "",
     )

@@ -102,7 +102,8 @@ HOST = Copilot(
         "initialPrompt sessionId !hook_event_name",
         "initial_prompt timestamp",
     ),
-    foreign=("hookEventName",),  # VS Code runs its files
+    # VS Code runs its files. Our entries there are for events that Copilot does not name.
+    foreign=("hookEventName", "hook_event_name"),
     stops={"agentStop": "agent", "subagentStop": "subagent"},
     starts={"sessionStart": "agent", "subagentStart": "subagent"},
     failures=(),  # a failed model call ends the turn without a stop

@@ -332,6 +332,8 @@ def _take_owner(path: str, descriptor: int) -> int:
         except PermissionError:  # our own group must not get the rights of theirs
             mode &= ~0o070
     if new.st_uid != old.st_uid:
-        with suppress(PermissionError):
+        try:
             os.fchown(descriptor, old.st_uid, -1)
+        except PermissionError as error:
+            raise PermissionError(error.errno, "it belongs to another user", path) from None
     return mode

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from notyet.status.report import HostStatus
 
 _OFF = ("off-by-variable", "switched-off", "ledger-unusable")  # no gate works then
-_NO_HOST = "install Claude Code or Codex, or run an agent that is checked with: notyet with"
+_NO_HOST = "install a host of: notyet hosts; or run an agent that is checked with: notyet with"
 
 
 @dataclass(frozen=True, kw_only=True)

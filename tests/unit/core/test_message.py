@@ -371,3 +371,11 @@ def test_an_agent_whose_answer_is_not_kept_reads_its_task_first():
     assert said.endswith("Test it.")
     assert len(said.encode()) < 1_500
     assert compose(held(TESTS, task="Sell shoes.")) == compose(held(TESTS))
+
+
+@pytest.mark.rule("B8", "N2")
+def test_an_agent_that_is_asked_once_runs_the_check_itself():
+    text = compose(held(TESTS, limit=1, is_asked_once=True))
+    assert "run the failing check yourself" in text
+    assert "the only send-back of this turn" in text
+    assert "run again by themselves" not in text

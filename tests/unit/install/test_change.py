@@ -185,18 +185,22 @@ def test_what_is_being_written_is_for_its_owner_only_from_the_first_byte(tmp_pat
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-def test_where_the_owner_and_group_cannot_stay_no_other_group_gets_the_rights(tmp_path):
+@pytest.mark.parametrize("owner", [1, 65534])
+def test_a_file_of_another_user_is_refused_and_no_other_group_gets_the_rights(tmp_path, owner):
     tmp_path.chmod(0o777)
     for above in tmp_path.parents[:3]:
         above.chmod(above.stat().st_mode | 0o011)
     path = tmp_path / "a"
     path.write_bytes(b"old")
-    os.chown(path, 1, 1234)
+    os.chown(path, owner, 1234)
     path.chmod(0o664)
     code = "import os; from notyet.install.change import replace_file\n"
     code += "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
     code += f"replace_file({str(path)!r}, b'new')"
-    assert limited(code).stderr == ""
-    found = path.stat()
-    assert (found.st_uid, found.st_gid) == (65534, 65534)
-    assert stat.S_IMODE(found.st_mode) == 0o604
+    said, found = limited(code).stderr, path.stat()
+    if owner == 1:
+        assert "it belongs to another user" in said
+        assert (path.read_bytes(), found.st_uid, stat.S_IMODE(found.st_mode)) == (b"old", 1, 0o664)
+    else:
+        assert (said, path.read_bytes(), found.st_gid) == ("", b"new", 65534)
+        assert stat.S_IMODE(found.st_mode) == 0o604
