@@ -41,6 +41,7 @@ class Hermes(World):
 
     HOST: ClassVar[str] = "hermes"
     WIRE: ClassVar[Any] = Chat(run=_run, edit=_edit)
+    RESUME: ClassVar[tuple[str, ...]] = ("--continue",)
     LONGEST_RUN: ClassVar[float] = 150.0
 
     def settle_in(self) -> None:

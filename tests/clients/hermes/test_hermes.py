@@ -4,7 +4,8 @@ import pytest
 
 from clients.conftest import only
 from clients.killed_hook import run_with_killed_hook
-from clients.model.script import Run, Say
+from clients.model.script import Fail, Run, Say
+from clients.test_every_host import TOGETHER
 
 READY = '[gates.ready]\nrun = "test -e ready"\nhint = "Make it ready."\n'
 NEVER = '[gates.never]\nrun = "echo it is never right; exit 1"\n'
@@ -57,3 +58,58 @@ def test_a_hook_that_crashes_lets_the_agent_go(host):
     crashed = run_with_killed_hook(host, Run("touch x"))
     assert (crashed.code, crashed.text) == (0, "Done."), crashed.err
     assert host.outcomes() == ["asking"]
+
+
+@only("hermes")
+@pytest.mark.rule("C4")
+def test_an_error_of_the_model_is_no_stop_that_gates_are_run_for(host):
+    host.gates('[gates.asked]\nrun = "touch asked; exit 1"\n')
+    host.install()
+    host.ungated = {"main"}
+    ran = host.run({"main": lambda n, _request: Fail(400) if n else Run("touch x")})
+    assert host.shows_error(ran), ran.out
+    assert not (host.project / "asked").exists()
+    assert host.stops() == []
+
+
+@only("hermes")
+@pytest.mark.rule("B4")
+def test_a_session_that_is_resumed_is_gated_as_the_same_session(host):
+    host.gates("[limits]\nmax_blocks = 1\n" + READY)
+    host.install()
+    host.is_one_session = True
+    for words, args in (("One", ()), ("Two", host.RESUME)):
+        steps = [Run("touch x"), Say(f"{words}!"), Run("touch ready"), Say(f"{words}.")]
+        ran = host.run(steps, args=args)
+        assert (ran.code, ran.text) == (0, f"{words}."), ran.err
+        (host.project / "ready").unlink()
+    assert "One." in str(ran.model.asked()[0].raw)
+    assert host.outcomes() == ["blocked", "passed"] * 2
+    assert len({stop.session_id for stop in host.stops()}) == 1
+
+
+@only("hermes")
+@pytest.mark.rule("A9")
+def test_two_sessions_in_one_project_are_counted_each_for_itself(host):
+    host.gates(TOGETHER)
+    host.install()
+    with (
+        host.start([Run("touch a"), Say("A: done!"), Say("A: done.")]) as one,
+        host.start([Run("touch b"), Say("B: done!"), Say("B: done.")]) as two,
+    ):
+        first, second = one.wait(), two.wait()
+    assert (first.text, second.text) == ("A: done.", "B: done.")
+    assert sorted(host.outcomes()) == ["blocked", "blocked", "passed", "passed"]
+    assert len({stop.session_id for stop in host.stops()}) == 2
+
+
+@only("hermes")
+@pytest.mark.rule("E9")
+def test_a_gate_that_outlives_the_hosts_timeout_is_ended_and_the_agent_sent_back(host):
+    host.gates('[gates.slow]\nrun = "sleep 1000"\ntimeout = "10m"\n')
+    host.install("--timeout", "5s")
+    ran = host.run([Run("touch x"), Say("Done!"), Say("BLOCKED: it is too slow.")])
+    assert (ran.code, ran.text) == (0, "BLOCKED: it is too slow."), ran.err
+    (prompt,) = host.WIRE.prompts(ran.model.asked()[2].news)
+    assert "all that its host allows: it hangs or is too slow." in prompt
+    assert host.outcomes()[0] == "blocked"

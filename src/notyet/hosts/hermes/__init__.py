@@ -1,7 +1,8 @@
 """Hermes, measured on 0.19.0: `hermes chat -q` with a scripted model (docs/how-to/hermes.md).
 
 Its one event that holds an agent comes only in turns in which files were edited. It runs commands
-without a shell, and shows its user nothing of what a hook says.
+without a shell, and shows its user nothing of what a hook says. `notyet with` cannot run it:
+it prints plain text only, the edits before the answer.
 """
 
 from __future__ import annotations
