@@ -20,6 +20,7 @@ from clients.programs import (
     KIMI,
     OPENCODE,
     OPENHANDS,
+    OPENHANDS_CLI,
     PI,
     QWEN,
     VIBE,
@@ -51,6 +52,8 @@ HOSTS: dict[str, tuple[Program, str, str]] = {
 }
 # Hosts that cannot keep it, as they run hooks after edits only: they have tests of their own.
 AFTER_EDITS = {"hermes": (HERMES, "clients.hermes.driver", "Hermes")}
+# Programs of hosts that are proven by another one: they have tests of their own, too.
+OTHERS = {"openhands-cli": (OPENHANDS_CLI, "clients.openhands.driver", "OpenHandsCli")}
 # Where versions cannot differ, only the newest one is tried.
 NEWEST = [name for name in CLIENTS if name != "claude-2.1.197"]
 newest = pytest.mark.parametrize("client", NEWEST, indirect=True)
@@ -169,7 +172,7 @@ def program_or_skip(program):
 
 def world_of(name, folder, mixed_in=None):
     """Return a scratch world of one of the programs."""
-    program, module, kind = (CLIENTS | HOSTS | AFTER_EDITS)[name]
+    program, module, kind = (CLIENTS | HOSTS | AFTER_EDITS | OTHERS)[name]
     path = program_or_skip(program)
     world = getattr(import_module(module), kind)
     if mixed_in:

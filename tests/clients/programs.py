@@ -157,6 +157,8 @@ PI = Program(
     lock="pi",
 )
 OPENHANDS = Program("openhands", "1.58.0", inside="bin/python", lock="openhands.txt")
+# 200 packages with 750 MB, not all of them wheels: it is tried only where it is installed.
+OPENHANDS_CLI = Program("openhands", "1.16.0", variable="OPENHANDS_BIN")
 
 
 def path_of(program: Program) -> Path | str:
@@ -214,6 +216,8 @@ def _given(program: Program, path: str) -> Path:
 
 @cache  # also that it cannot be had: every test would try again
 def _found(program: Program) -> Path | Exception:
+    if not program.package and not program.lock:
+        return Unavailable(f"it is not fetched; name an installed one in {program.variable}")
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         return Unavailable("only its Linux x86-64 version is pinned")
     try:

@@ -90,6 +90,13 @@ ANSWERS = {
         {"role": "assistant", "content": ANSWER},
         {"role": "meta", "type": "session.resume_hint", "session_id": "s"},
     ],
+    "openhands": [
+        {
+            "kind": "MessageEvent",
+            "source": "agent",
+            "llm_message": {"content": [{"type": "text", "text": ANSWER}]},
+        },
+    ],
     "pi": [
         {"type": "turn_end", "message": {"content": [{"type": "text", "text": ANSWER}]}},
         {"type": "agent_end", "messages": [{"stopReason": "stop"}]},

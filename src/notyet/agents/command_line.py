@@ -225,7 +225,8 @@ class CommandLineSession:
         if builder.is_accepted:
             self._fates[key] = True
         self._adopt(builder)
-        if builder.is_finished and self._running is not None:
+        is_over = builder.is_finished and not self._command.answers_early
+        if is_over and self._running is not None:
             self._running.end_within(_LINGER)
 
     def _adopt(self, builder: TurnBuilder) -> None:

@@ -31,7 +31,7 @@ _STOPS: dict[str, StopReason] = {
     "refusal": "refusal",
     "error_max_turns": "max_turns",
 }
-_SHELLS = frozenset({"Bash", "bash", "Execute", "run_shell_command", "shell"})
+_SHELLS = frozenset({"Bash", "bash", "Execute", "run_shell_command", "shell", "terminal"})
 _QWEN_FAILED = "[API Error: "
 _GOOSE_FAILED = "Ran into this error: "
 _OWN_WORDS = "<synthetic>"  # the model of messages that Claude Code itself writes
@@ -357,6 +357,34 @@ def read_kimi(entry: Entry, builder: TurnBuilder) -> None:
         builder.finish()
 
 
+def read_openhands(entry: Entry, builder: TurnBuilder) -> None:
+    """Read a line of `openhands --headless --json`; it reports no tokens and no session."""
+    kind, source = entry.get("kind"), entry.get("source")
+    if kind in ("MessageEvent", "ActionEvent"):
+        builder.is_finished = False  # a hook may have sent it back
+    if kind == "MessageEvent" and source != "agent":
+        builder.accept()
+    elif kind == "MessageEvent":
+        builder.turns += builder.is_new(entry.get("llm_response_id"))
+        builder.say(_joined(_dict(entry.get("llm_message")).get("content")))
+        builder.finish()
+    elif kind == "ActionEvent":
+        action = _dict(entry.get("action"))
+        builder.turns += builder.is_new(entry.get("llm_response_id"))
+        builder.say(_joined(entry.get("thought")))
+        if action.get("kind") == "FinishAction":
+            builder.say(action.get("message"))
+            builder.finish()
+        else:
+            _use(builder, entry.get("tool_name"), action)
+    elif kind == "ObservationEvent":
+        builder.answered(_joined(_dict(entry.get("observation")).get("content")))
+    elif kind == "ConversationErrorEvent" and entry.get("code") == "MaxIterationsReached":
+        builder.finish("max_turns")
+    elif kind == "ConversationErrorEvent":
+        builder.fail(entry.get("detail") or entry.get("code"))
+
+
 def _parsed(arguments: object) -> object:
     try:
         return json.loads(_text(arguments))
@@ -409,5 +437,6 @@ READERS: dict[str, Callable[[Entry, TurnBuilder], None]] = {
     "goose-stream": read_goose,
     "droid-stream": read_droid,
     "kimi-stream": read_kimi,
+    "openhands-json": read_openhands,
     "pi-json": read_pi,
 }

@@ -49,6 +49,7 @@ class CommandLine(Record, kw_only=True):
     sums_up: bool = False  # its token counts are those of the whole conversation
     takes_names: bool = False  # an id that is not a UUID names a conversation
     renames: bool = False  # its hooks, or a continued conversation, have another id
+    answers_early: bool = False  # before hooks that may send it back, and it works on
 
     @staticmethod
     def words(form: str, args: Sequence[str], session: str, prompt: str = "") -> list[str]:

@@ -1,7 +1,8 @@
-"""OpenHands, as the agent of a small program that uses its SDK."""
+"""OpenHands: the agent of a small program that uses its SDK, and its own command line."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -44,3 +45,31 @@ class OpenHands(World):
 
     def answer(self, out: str) -> str:
         return out.strip()
+
+
+class OpenHandsCli(OpenHands):
+    """The real command line in a scratch home."""
+
+    ITS_FILES: ClassVar[tuple[str, ...]] = ("oh_editor_history_*",)
+
+    WIRE: ClassVar[Any] = Chat(
+        run=lambda step: ("terminal", {"command": step.command, "security_risk": "LOW"}),
+        words=r"^\[Stop hook feedback\] (.*)$",
+    )
+
+    def line(self, prompt: str, args: tuple[str, ...], url: str) -> list[str]:
+        own = ("--headless", "--json", "--override-with-envs")
+        return [str(self.program), *own, *args, "-t", prompt]
+
+    def variables(self, url: str) -> dict[str, str]:
+        return super().variables(url) | {"LLM_API_KEY": "dummy", "LLM_MODEL": "openai/fake-model"}
+
+    def answer(self, out: str) -> str:
+        """Return the last message of the agent; texts for people stand between the events."""
+        events = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+        said = [event["llm_message"]["content"] for event in events if _is_answer(event)]
+        return said[-1][0]["text"] if said else ""
+
+
+def _is_answer(event: dict[str, Any]) -> bool:
+    return event["kind"] == "MessageEvent" and event["source"] == "agent"

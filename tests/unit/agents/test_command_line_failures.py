@@ -69,6 +69,18 @@ def test_an_agent_that_does_not_end_after_its_answer_is_ended(fake_claude, run, 
     assert (said(turn)["prompts"], turn.stop_reason) == (1, "end_turn")
 
 
+def test_an_agent_whose_hooks_come_after_its_answer_is_not_ended(tmp_path, run, monkeypatch):
+    monkeypatch.setattr(command_line, "_LINGER", 0.0)
+    said = '{"kind": "MessageEvent", "source": "agent", "llm_message": {"content": "%s"}}'
+    program = tmp_path / "openhands"
+    first, second = (f"echo '{said % words}'" for words in ("Done.", "Now it is."))
+    program.write_text(f"#!/bin/sh\n{first}; sleep 0.3; {second}\n")
+    program.chmod(0o755)
+    session = open_session("openhands", cwd=str(tmp_path), program=str(program))
+    turn = run(session.send("x", "k"))
+    assert (turn.text, turn.stop_reason) == ("Now it is.", "end_turn")
+
+
 @pytest.mark.parametrize("missing", [("pidfd_open",), ("pidfd_open", "waitid")])
 def test_it_works_where_the_system_does_not_tell_of_an_exit(
     missing, fake_claude, run, aborted, monkeypatch

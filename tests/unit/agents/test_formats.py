@@ -64,7 +64,8 @@ def test_the_second_turn_names_the_conversation_that_the_first_one_began(agent, 
     words = (tmp_path / "words").read_text().split()
     assert begun in words
     assert "--mine" in words
-    is_argument = "--prompt=-again" in words  # where it takes none on stdin
+    # Where it takes none on stdin.
+    is_argument = bool({"--prompt=-again", "--task=-again"} & {*words})
     assert (tmp_path / "prompt").read_text() == ("" if is_argument else "-again")
 
 
@@ -264,3 +265,19 @@ def test_a_call_of_kimi_whose_arguments_are_no_json_is_a_call(tmp_path, run):
     entry = {"role": "assistant", "content": "Done.", "tool_calls": [call]}
     turn = spoken(tmp_path, run, "kimi", entry, hint, prompt="x")
     assert (turn.text, turn.tools, turn.stop_reason) == ("Done.", ("Bash",), "end_turn")
+
+
+def test_openhands_that_reached_its_most_iterations_did_not_fail(tmp_path, run):
+    action = {"kind": "ActionEvent", "source": "agent", "tool_name": "terminal"}
+    action |= {"action": {"command": "ls"}, "thought": [{"text": "I look."}]}
+    end = {"kind": "ConversationErrorEvent", "code": "MaxIterationsReached", "detail": "500"}
+    turn = spoken(tmp_path, run, "openhands", action, end, prompt="x")
+    assert (turn.text, turn.stop_reason, turn.error) == ("I look.", "max_turns", None)
+
+
+def test_openhands_that_ended_after_a_hook_sent_it_back_gave_no_answer(tmp_path, run):
+    said = {"kind": "MessageEvent", "source": "agent", "llm_message": {"content": "Done."}}
+    sent_back = {"kind": "MessageEvent", "source": "environment"}
+    turn = spoken(tmp_path, run, "openhands", said, sent_back, prompt="x")
+    assert turn.stop_reason == "error"
+    assert turn.error.startswith("openhands ended without an answer (exit code 0)")

@@ -1,4 +1,4 @@
-"""OpenHands, measured on SDK 1.58.0 with a scripted model (docs/how-to/openhands.md).
+"""OpenHands, measured on SDK 1.58.0 and command line 1.16.0 (docs/how-to/openhands.md).
 
 It has no event for subagents, no cap, and no turn id; it shows no notes. `decision: block` does
 not hold its agents and `continue: false` does: neither is written.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from notyet import light
 from notyet.core.record import variant
-from notyet.hosts.host import ClaudeLike
+from notyet.hosts.host import ClaudeLike, CommandLine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +64,13 @@ HOST = OpenHands(
     project_hides_user=True,
     home_variable="OH_PERSISTENCE_DIR",
     timeout=60.0,
+    command_line=CommandLine(  # begins the conversation of this id if there is none
+        start="{args} --headless --json --resume {id} --task={prompt}",
+        resume="{args} --headless --json --resume {id} --task={prompt}",
+        output="openhands-json",
+        install="pip install openhands",
+        answers_early=True,
+    ),
 )
 
 
