@@ -90,6 +90,31 @@ def test_a_file_that_cannot_take_our_block_is_refused_with_the_line_to_add(text,
 
 
 @pytest.mark.parametrize(
+    ("text", "advice", "followed"),
+    [
+        ("hooks: {}\n", "replace it by: ", "NEW\n"),
+        ("hooks:\n", "replace it by: ", "NEW\n"),
+        ("hooks: 5\n", "replace it by: ", "NEW\n"),
+        ("hooks:\n  x: []\n", "add this below it, indented: ", "hooks:\n  x: []\n  NEW\n"),
+        ("hooks:\n  pre_verify: []\n", "replace its `pre_verify` by: ", "hooks:\n  NEW\n"),
+        ("hooks:\n  pre_verify: {a: 1}\n", "replace its `pre_verify` by: ", "hooks:\n  NEW\n"),
+        (
+            "hooks:\n  pre_verify:\n  - command: x\n",
+            "add this item to the list of its `pre_verify`: ",
+            "hooks:\n  pre_verify:\n  - command: x\n  NEW\n",
+        ),
+    ],
+)
+def test_the_advice_of_a_refusal_can_be_followed_literally(text, advice, followed):
+    with pytest.raises(CannotInstall) as refused:
+        SETTINGS.text_with(text, FILE, [ENTRY])
+    hint = refused.value.mistake.hint
+    assert hint.startswith(advice)
+    text = followed.replace("NEW", hint.removeprefix(advice))
+    assert SETTINGS.text_with(text, FILE, [ENTRY]) == text
+
+
+@pytest.mark.parametrize(
     "text",
     [
         BLOCK.replace("# notyet: end", "  on_session_end:\n    - command: x\n# notyet: end"),

@@ -39,9 +39,7 @@ class Settings(settings.Settings):
         if "hooks" in before:
             where = read_settings(rest, file).locate(("hooks",))
             message = "`hooks` is there already, and notyet does not change it"
-            raise file.refusal(
-                message, where, f"add this below it, indented: {self._line(entries)}"
-            )
+            raise file.refusal(message, where, self._hint(before["hooks"], entries))
         block = f"{_BEGIN}{body}{_END}\n"
         ends_line = not rest or rest.endswith("\n")
         new = rest + block if ends_line else f"{rest}\n{block[:-1]}"
@@ -86,6 +84,19 @@ class Settings(settings.Settings):
             return None
         is_ours = all(lists) and sum(map(len, lists)) == len(self._ours(text, file))
         return new if is_ours and {**now, "hooks": before["hooks"]} == before != now else None
+
+    def _hint(self, hooks: object, entries: Sequence[Entry]) -> str:
+        """Return what a person does with `hooks` that are there already."""
+        (entry,) = entries
+        line = self._line(entries)
+        if not isinstance(hooks, dict) or not hooks:
+            return f"replace it by: hooks: {{{line}}}"
+        if entry.event not in hooks:
+            return f"add this below it, indented: {line}"
+        if not hooks[entry.event] or not isinstance(hooks[entry.event], list):
+            return f"replace its `{entry.event}` by: {line}"
+        item = json.dumps(entry.handler(self.host))
+        return f"add this item to the list of its `{entry.event}`: - {item}"
 
     def _line(self, entries: Sequence[Entry]) -> str:
         """Return what a person adds, as one line of YAML."""
