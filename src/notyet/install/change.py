@@ -107,8 +107,16 @@ def to_uninstall(settings: Settings, file: SettingsFile, state: str) -> Change:
                 return Change(path=file.path, before=text.encode(), after=content)
         except (CannotInstall, UnicodeDecodeError):  # it was not a settings file then
             continue
-    # A plugin is ours as a whole.
-    return change_of(file.path, text, None if file.form == "plugin" and not without else without)
+    return change_of(file.path, text, None if _is_used_up(settings, file, without) else without)
+
+
+def _is_used_up(settings: Settings, file: SettingsFile, rest: str) -> bool:
+    """Return True if only notyet writes such a file, and nothing of others is left in it."""
+    if file.form == "plugin":
+        return not rest
+    folder, name = os.path.split(file.path)
+    is_own = name == "notyet.json" or "/plugins/notyet/" in f"{folder}/"
+    return is_own and read_settings(rest, file).value in ({}, settings.host.beside)
 
 
 def change_of(path: str, before: str | None, after: str | None) -> Change:

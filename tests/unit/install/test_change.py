@@ -1,5 +1,6 @@
 """Writing a settings file: whole or not at all, and never over somebody else's change."""
 
+import json
 import os
 import resource
 import stat
@@ -9,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from notyet.install.change import Change, Stale, backups, keep_backup, replace_file
+from notyet.install.change import (
+    Change,
+    Stale,
+    backups,
+    keep_backup,
+    replace_file,
+    to_install,
+    to_uninstall,
+)
+from notyet.install.settings import settings_of
 
 SOURCE = str(Path(sys.modules["notyet"].__file__).parents[1])
 
@@ -96,6 +106,28 @@ def test_a_folder_that_we_did_not_make_stays(tmp_path, state):
     change(path, None, b"x").write(state)
     change(path, b"x", None).write(state)
     assert left_in(path.parent) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "mine", "rest"),
+    [
+        ("copilot", "", None),
+        ("goose", "", None),
+        ("goose", '"mine": 1, ', {"mine": 1}),
+        ("cursor", "", {"version": 1}),  # other programs write that file too
+    ],
+)
+def test_a_file_that_only_notyet_writes_goes_also_without_a_backup(
+    host, mine, rest, tmp_path, state
+):
+    settings = settings_of(host)
+    file = settings.target("project", str(tmp_path), {})
+    change = to_install(settings, file, settings.entries("", 60))
+    path = Path(file.path)
+    path.parent.mkdir(parents=True)
+    path.write_text(change.after.decode().replace("{", "{" + mine, 1))
+    after = to_uninstall(settings, file, state).after
+    assert (after and json.loads(after)) == rest
 
 
 def test_only_the_newest_copies_are_kept(tmp_path, state):
