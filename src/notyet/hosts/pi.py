@@ -36,6 +36,7 @@ HOST = ClaudeLike(
     folder_trust=FolderTrust(
         file=".pi/agent/trust.json",
         values=(True,),
+        refused=(False,),
         how="start pi there and run /trust (without a terminal: start it with --approve)",
     ),
     inside=("PI_CODING_AGENT",),

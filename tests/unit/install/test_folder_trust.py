@@ -60,6 +60,16 @@ def test_the_nearest_folder_counts_and_a_value_may_mean_the_one_around(home):
     assert not trusts(home, trust, json.dumps({folder: "?"}))
 
 
+def test_pi_refuses_a_folder_within_a_trusted_one(home):
+    folder = str(home / "project")
+    trust = host_named("pi").folder_trust
+    (home / trust.file).parent.mkdir(parents=True)
+    assert trusts(home, trust, json.dumps({folder: True}), "project/below")
+    refused = {folder: True, f"{folder}/below": False}
+    assert not trusts(home, trust, json.dumps(refused), "project/below")
+    assert trusts(home, trust, json.dumps(refused))
+
+
 def test_vibe_keeps_a_list_of_each_and_its_variable_moves_the_file(home):
     trust, folder = host_named("vibe").folder_trust, str(home / "project")
     (home / ".vibe").mkdir()
