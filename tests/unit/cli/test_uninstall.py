@@ -22,7 +22,7 @@ ODD = [
     b'\xef\xbb\xbf{"hooks":{}}',
     b'{"hooks": {"Stop": []}, "a": [1 ,2]}',
     b'{\n\t"a": "\\u00e9\xc3\xa9",\n\t"a": 2\n}',
-    b'{"hooks": {"Stop": [ ]}, "hooks": {"x": []}}\n\n',
+    b'{"hooks": {"Stop": [ ]}, "x": []}\n\n',
 ]
 
 
