@@ -80,6 +80,8 @@ def edited(text: str, form: str, edit: Edit) -> str:
 def _edited_toml(text: str, edit: Edit) -> str:
     has_returns = "\r\n" in text
     text = text.replace("\r\n", "\n")
+    if not text.endswith("\n") and "\n[" in f"\n{text}":
+        text += "\n"  # tomlkit would go on in the last line of a table
     document = tomlkit.parse(text)
     edit(document)
     new = tomlkit.dumps(document)

@@ -77,6 +77,14 @@ def test_toml_grows_in_its_own_style(before, after):
     assert CODEX.text_with(before, TOML, ONE) == after
 
 
+@pytest.mark.parametrize("before", ["[[hooks]]", '[[hooks]]\nevent = "Stop"\ncommand = "x"', "[a]"])
+def test_a_table_at_the_end_of_toml_need_not_end_its_line(before):
+    kimi = settings_of("kimi")
+    text = kimi.text_with(before, TOML, kimi.entries("", 60))
+    assert text.startswith(f"{before}\n")
+    assert kimi.text_without(text, TOML) == f"{before}\n"
+
+
 @pytest.mark.parametrize(
     "before",
     [
