@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from notyet.core.event import Scope, StartEvent, StopEvent
 
 
+# How its notice begins that the model said nothing: the turn ended all the same.
+_NO_OUTPUT = "The model produced several consecutive responses"
+
+
 class Droid(ClaudeLike, kw_only=True):
     """Droid, whose subagents start and stop by the events of main agents."""
 
@@ -69,7 +73,8 @@ def _error_in(tail: bytes, message: str | None) -> str:
         if said.get("role") == "user" and said.get("visibility") == "user_only":
             from notyet.hosts.transcript import joined
 
-            return joined(said.get("content")).partition("\n")[0] or "unknown"
+            words = joined(said.get("content")).partition("\n")[0]
+            return "" if words.startswith(_NO_OUTPUT) else words or "unknown"
     return ""
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _ENDED = b'"type":"agent.turn.ended"'  # in the last line of the agent that stops
 _MAIN = "main"
+_LAG, _PAUSE = 1.0, 0.02  # seconds
 
 
 class Kimi(ClaudeLike, kw_only=True):
@@ -39,7 +40,7 @@ class Kimi(ClaudeLike, kw_only=True):
         agents = files_below(found[0], "wire.jsonl") if found else []
         files = {path.split("/")[-2]: path for path in agents}
         event = replace(event, transcript_path=files.get(_MAIN))
-        own = next((name for name in [_MAIN, *sorted(files)] if _has_ended(files.get(name))), _MAIN)
+        own = _stopping(files)
         if own == _MAIN:
             return event
         return replace(
@@ -49,6 +50,20 @@ class Kimi(ClaudeLike, kw_only=True):
             agent_type=_type_in(files[own]),
             agent_transcript_path=files[own],
         )
+
+
+def _stopping(files: Mapping[str, str]) -> str:
+    """Return the agent whose file ends with its turn, which may be written a moment after."""
+    from time import monotonic, sleep
+
+    ends = monotonic() + _LAG
+    while True:
+        for name in (_MAIN, *sorted(files)):
+            if _has_ended(files.get(name)):
+                return name
+        if not files or monotonic() > ends:
+            return _MAIN
+        sleep(_PAUSE)
 
 
 def _has_ended(path: str | None) -> bool:

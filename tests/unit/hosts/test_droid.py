@@ -119,3 +119,13 @@ def test_a_subagent_that_is_made_up_names_its_caller():
     made = StopEvent(scope="subagent", session_id="s", agent_id="a", cwd="/w")
     event = DROID.read_event(DROID.write_event(made)[0], {})
     assert (event.scope, event.session_id, event.agent_id) == ("subagent", "s", "a")
+
+
+def test_a_turn_that_ended_because_the_model_said_nothing_is_gated(tmp_path):
+    own = tmp_path / "main.jsonl"
+    sent = payload("Stop.api-error", own)
+    notice = "The model produced several consecutive responses with no visible output."
+    text = recorded("droid-api-error").replace("BYOK Error: 400 scripted", notice)
+    own.write_text(text)
+    assert notice in text
+    assert DROID.read_event(sent, {}).ending == "done"

@@ -1,11 +1,12 @@
 """Kimi Code: the files of a session tell which of its agents stops."""
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
-from notyet.hosts import host_named
+from notyet.hosts import host_named, kimi
 from notyet.hosts.transcript import last_message_of
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -69,3 +70,20 @@ def test_a_session_id_leads_nowhere_else(agents):
     strange = STOP | {"session_id": f"x/../{STOP['session_id']}"}
     event = KIMI.read_event(strange, {"HOME": str(agents.parents[4])})
     assert event.transcript_path is None
+
+
+def test_the_end_of_a_turn_that_is_written_a_moment_later_is_waited_for(agents):
+    write(agents, main="kimi-parent", agent_0="kimi-subagent")
+    file = agents / "agent-0" / "wire.jsonl"
+    whole = file.read_text()
+    file.write_text(whole.rstrip("\n").rpartition("\n")[0] + "\n")
+    late = threading.Timer(0.1, file.write_text, (whole,))
+    late.start()
+    assert read(agents).agent_id == "agent-0"
+    late.join()
+
+
+def test_where_no_turn_has_ended_the_main_agent_stops(agents, monkeypatch):
+    monkeypatch.setattr(kimi, "_LAG", 0.0)
+    write(agents, main="kimi-parent")
+    assert read(agents).scope == "agent"
