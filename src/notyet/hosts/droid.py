@@ -145,6 +145,8 @@ HOST = Droid(
     },
     project_variable="FACTORY_PROJECT_DIR",
     settings={"user": ".factory/settings.json", "project": ".factory/settings.json"},
+    home_variable="FACTORY_HOME_OVERRIDE",
+    home_depth=0,
     looks_above=True,
     timeout=60.0,
     command_line=CommandLine(

@@ -110,6 +110,8 @@ HOST = Gemini(
     flag_is_reliable=False,  # false again as soon as the continuation used a tool
     project_variable="GEMINI_PROJECT_DIR",
     settings={"user": ".gemini/settings.json", "project": ".gemini/settings.json"},
+    home_variable="GEMINI_CLI_HOME",
+    home_depth=0,
     # It shows its user the name of a hook, or else the whole command.
     handler={"name": "notyet", **ClaudeLike.handler},
     matchers={"BeforeTool": _ENDS_SUBAGENT},

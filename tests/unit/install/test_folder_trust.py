@@ -133,11 +133,13 @@ def test_install_names_the_step_and_status_finds_it_missing(home):
     assert step not in made.advice(file, here)
 
 
-@pytest.mark.parametrize(("depth", "moved"), [(1, "sub/t.json"), (2, "t.json")])
+@pytest.mark.parametrize(
+    ("depth", "moved"), [(0, ".x/sub/t.json"), (1, "sub/t.json"), (2, "t.json")]
+)
 def test_a_variable_moves_the_file_with_its_folder(home, depth, moved):
     trust = FolderTrust(file=".x/sub/t.json", values=(1,), how="start x")
     host = host_with(trust, home_variable="X_HOME", home_depth=depth)
-    (home / "moved" / "sub").mkdir(parents=True)
+    (home / "moved" / moved).parent.mkdir(parents=True)
     (home / "moved" / moved).write_text(json.dumps({str(home): 1}))
     environ = {"HOME": str(home)}
     assert not is_trusted(host, str(home), environ)

@@ -1,9 +1,11 @@
 """Which files hosts read, and where we write."""
 
 import os
+from pathlib import Path
 
 import pytest
 
+from notyet.hosts.registered import events_called_at
 from notyet.install.settings import CannotInstall, settings_of
 
 CLAUDE = settings_of("claude")
@@ -68,6 +70,26 @@ def test_the_hosts_own_variable_moves_the_users_settings(host, variable, tmp_pat
     environ = {"HOME": str(tmp_path), variable: str(tmp_path / "elsewhere")}
     assert os.path.dirname(host.target("user", "/", environ).path) == environ[variable]
     assert environ[variable] in " ".join(place.path for place in host.files("/", environ))
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "below"),
+    [
+        ("gemini", "GEMINI_CLI_HOME", ".gemini/settings.json"),
+        ("droid", "FACTORY_HOME_OVERRIDE", ".factory/settings.json"),
+    ],
+)
+def test_a_variable_may_stand_for_the_home_itself(name, variable, below, tmp_path):
+    host = settings_of(name)
+    environ = {"HOME": str(tmp_path), variable: str(tmp_path / "elsewhere")}
+    file = host.target("user", "/", environ)
+    assert file.path == str(tmp_path / "elsewhere" / below)
+    assert host.target("user", "/", {"HOME": str(tmp_path)}).path == str(tmp_path / below)
+    (tmp_path / "elsewhere" / below).parent.mkdir(parents=True)
+    Path(file.path).write_text(host.text_with("", file, host.entries("", 60)))
+    events = set(host.host.stops) | set(host.host.starts)
+    assert events_called_at(host.host, str(tmp_path), environ) == dict.fromkeys(events, file.path)
+    assert events_called_at(host.host, str(tmp_path), {"HOME": str(tmp_path)}) == {}
 
 
 @pytest.mark.parametrize("host", [CLAUDE, CODEX])
