@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 help:
 	@echo "make demo    scripted agents meet the gates"
 	@echo "make test    lint, types, layers, tests with coverage, rules (about four minutes on two cores)"
-	@echo "make test-clients  the real programs, fetched once (some GB), with a scripted model; HOSTS=goose,droid chooses, FULL=1 runs all"
+	@echo "make test-clients  every proven host as the real program, with a scripted model; fetches them once (about 3.8 GB unpacked for all), HOSTS=goose,droid selects, FULL=1 runs all tests"
 	@echo "make test-bench    the benchmark works (a minute); how fast notyet is, make bench says"
 	@echo "make lint    ruff, mypy and import-linter only"
 	@echo "make bench   speed, as ratios to a floor measured in the same run; renders docs/performance.md (about five minutes)"
