@@ -177,6 +177,8 @@ def _look_around(screen: Screen, host: Settings, file: SettingsFile) -> None:
         how = f"notyet uninstall {host.name} --{one.file.scope}"
         remove = f"; remove one, as with: {how}" if one.file.scope in host.scopes else ""
         twice = "" if host.host.layout == "file" else ", so every stop is checked twice"
+        if host.host.project_wins:
+            twice, remove = f"; of the two, {host.title} runs only the project's here", ""
         screen.note(f"also registered in {path}{twice}{remove}")
     for mistake in mistakes:
         screen.note(f"{host.title} cannot read a file: {mistake}")

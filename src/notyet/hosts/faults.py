@@ -98,10 +98,13 @@ def _hidden(facts: HostFacts) -> Iterator[Fault]:
     of_project = [content.file.path for content in facts.files if content.file.scope == "project"]
     if not facts.host.project_hides_user or not any(map(os.path.exists, of_project)):
         return
+    known = {entry.event for entry in facts.entries if entry.file.scope == "project"}
     for entry in facts.entries:
         if entry.file.scope == "user":
             what = f"{facts.host.title} does not read this file here, because of {of_project[0]}."
             fix = f"run: notyet install {facts.host.name} --project"
+            if entry.event in known:
+                fix = "nothing: notyet is registered there too"
             yield facts.entry_fault("file-hidden", entry, what, fix)
 
 

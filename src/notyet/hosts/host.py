@@ -162,6 +162,7 @@ class Host(Record, kw_only=True):
     installed_as: str = ""  # it has no settings of its own, and runs the hooks of this host
     home_variable: str = ""  # names the user's folder of the host
     project_hides_user: bool = False  # where a project has a file, it reads no other
+    project_wins: bool = False  # of our entries in both files, it runs the project's
     folder_trust: FolderTrust | None = None
     home_depth: int = 1  # how many folders of the path below the home it stands for; 0: the home
     managed: str = ""  # the folder of the settings of this machine's administrator

@@ -72,11 +72,12 @@ HOST = Vibe(
     settings={"user": ".vibe/hooks.toml", "project": ".vibe/hooks.toml"},
     layout="list",
     handler={
-        "name": "notyet",  # of two entries with one name, it runs the project's
+        "name": "notyet",
         "type": "{event}",
         "command": "{command}",
         "timeout": "{timeout}",
     },
+    project_wins=True,  # of two entries with one name
     home_variable="VIBE_HOME",
     folder_trust=FolderTrust(
         file=".vibe/trusted_folders.toml",

@@ -134,6 +134,8 @@ def _twice(facts: HostFacts) -> Iterator[Fault]:
         return
     for event in facts.host.stops:
         entries = [entry for entry in facts.entries if entry.event == event]
+        if facts.host.project_wins:
+            entries = [entry for entry in entries if entry.file == entries[-1].file]
         if len(entries) <= 1:
             continue
         scopes = [entry.file.scope for entry in entries if entry.file.scope != "managed"]

@@ -100,3 +100,20 @@ def test_other_hooks_of_codex_stay_trusted_when_ours_before_them_go(place, home,
     left = tomllib.loads((home / ".codex" / "config.toml").read_text())["hooks"]["state"]
     handler = group_of("lint")["hooks"][0]
     assert left == {f"{path}:stop:0:0": {"trusted_hash": hash_of("Stop", handler)}}
+
+
+@pytest.mark.parametrize(
+    ("host", "is_twice"), [("claude", True), ("openhands", False), ("vibe", False)]
+)
+def test_of_two_files_it_is_told_whether_both_count(host, is_twice, place, capsys):
+    main(["install", host, "--yes"])
+    assert "also registered" not in capsys.readouterr().out
+    main(["install", host, "--project", "--yes"])
+    said = capsys.readouterr().out
+    assert "also registered in" in said
+    assert ("so every stop is checked twice" in said) is is_twice
+    assert ("runs only the project's here" in said) is not is_twice
+    main(["status", host, "--json"])
+    codes = [fault["code"] for fault in json.loads(capsys.readouterr().out)["hosts"][0]["faults"]]
+    assert ("registered-twice" in codes) is is_twice
+    assert ("file-hidden" in codes) is (host == "openhands")

@@ -48,6 +48,10 @@ def project_has_hooks(world):
     (world.project / ".openhands/hooks.json").write_text('{"hooks": {}}')
 
 
+def also_in_the_project(world):
+    world.register("project", start="")
+
+
 def distrusted(world):
     only_in_the_project(world)
     world.settings.write_text('{"security": {"folderTrust": {"enabled": true}}}')
@@ -257,6 +261,7 @@ PLANTED = [
     ("hooks-disabled", QWEN, setting(disableAllHooks=True)),
     ("hooks-disabled", QWEN, setting("project", disableAllHooks=True)),
     ("file-hidden", OPENHANDS, project_has_hooks),
+    ("file-hidden warning", OPENHANDS, also_in_the_project),
     ("managed-hooks-only", CLAUDE, setting("managed", allowManagedHooksOnly=True)),
     ("managed-hooks-only", CLAUDE, setting("managed", strictPluginOnlyCustomization=["hooks"])),
     ("managed-hooks-only", CODEX, requirements),

@@ -62,6 +62,7 @@ HOST = OpenHands(
     note="",
     settings={"user": ".openhands/hooks.json", "project": ".openhands/hooks.json"},
     project_hides_user=True,
+    project_wins=True,
     home_variable="OH_PERSISTENCE_DIR",
     timeout=60.0,
     command_line=CommandLine(  # begins the conversation of this id if there is none
