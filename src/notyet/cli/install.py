@@ -110,6 +110,7 @@ def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: 
         )
         screen.report_trust(f"{host.title}'s trust follows its hooks")
     screen.note(start.note)
+    _note_longest(screen, host, seconds if args.timeout else 0)
     _look_around(screen, host, file)
     if args.trust:
         outcome = _approve(screen, host, file, wanted)
@@ -143,6 +144,13 @@ def _timeouts(host: Settings, seconds: int) -> str:
     seconds = min(seconds, int(host.host.longest_timeout or seconds))
     starts = f", {min(seconds, START_TIMEOUT)} s at a start" if host.host.starts else ""
     return f"{seconds} s at a stop{starts}"
+
+
+def _note_longest(screen: Screen, host: Settings, seconds: int) -> None:
+    """Print how long the host waits, if that is less than its user wants."""
+    longest = host.host.longest_timeout
+    if 0 < longest < seconds:
+        screen.note(f"{host.title} waits at most {longest / 60:g} min for a hook")
 
 
 def _note_dropped(screen: Screen, host: Settings, file: SettingsFile) -> None:

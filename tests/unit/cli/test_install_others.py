@@ -117,3 +117,10 @@ def test_of_two_files_it_is_told_whether_both_count(host, is_twice, place, capsy
     codes = [fault["code"] for fault in json.loads(capsys.readouterr().out)["hosts"][0]["faults"]]
     assert ("registered-twice" in codes) is is_twice
     assert ("file-hidden" in codes) is (host == "openhands")
+
+
+@pytest.mark.parametrize(("given", "is_told"), [("1h", True), ("10m", False), (None, False)])
+def test_a_timeout_that_the_host_does_not_grant_is_told_of(given, is_told, place, capsys):
+    option = ["--timeout", given] if given else []
+    main(["install", "kimi", "--yes", *option])
+    assert ("Kimi Code waits at most 10 min for a hook" in capsys.readouterr().out) is is_told
