@@ -67,7 +67,9 @@ class Change:
         with _locked(state):
             for one in filter(None, (self, self.trust)):
                 if _content(os.path.realpath(one.path)) != one.before:
-                    raise Stale(f"{one.path} was changed by another program just now")
+                    raise Stale(
+                        f"{one.path} was changed by another program just now; run the command again"
+                    )
             if self.trust is None:
                 return _put(self, state)
             _put(self.trust, state)

@@ -79,7 +79,7 @@ def test_what_was_shown_is_what_is_written(place, home):
 
     code, seen = converse(place, ["install", "claude"], [b"y\n"], edit)
     assert code == 1
-    assert "changed by another program just now" in seen
+    assert "changed by another program just now; run the command again" in " ".join(seen.split())
     assert (home / SETTINGS).read_text() == '{"theirs": 1}'
 
 
