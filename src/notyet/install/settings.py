@@ -375,7 +375,8 @@ class Settings:
         folder, _ = os.path.split(self.host.settings[file.scope])
         root = file.path.removesuffix(os.path.join("/", folder, os.path.basename(file.path)))
         is_elsewhere = file.scope != "user" and root != os.path.realpath(cwd)
-        if is_elsewhere and not self.host.looks_above:
+        is_elsewhere = is_elsewhere and not self.host.looks_above
+        if is_elsewhere:
             lines.append(
                 f"start {self.host.program} in {root}: it does not look for settings above its "
                 "folder"
@@ -383,8 +384,10 @@ class Settings:
         if file.scope == "project":
             lines.append(f"commit {file.path}, for your whole team")
         trust = self.host.folder_trust
-        if trust and file.scope != "user" and not is_trusted(self.host, cwd, os.environ):
-            lines.append(f"{trust.how}; until then {self.title} silently skips hooks here")
+        there = root if is_elsewhere else cwd
+        if trust and file.scope != "user" and not is_trusted(self.host, there, os.environ):
+            how = f"in {root}: {trust.how}" if is_elsewhere else trust.how
+            lines.append(f"{how}; until then {self.title} silently skips hooks here")
         return lines
 
 

@@ -133,6 +133,20 @@ def test_install_names_the_step_and_status_finds_it_missing(home):
     assert step not in made.advice(file, here)
 
 
+def test_from_a_folder_below_the_step_names_the_root_of_the_project(home):
+    trust = FolderTrust(file=".x/t.json", values=(True,), how="start x here")
+    made = Settings(host_with(trust, settings={"user": ".x/s.json", "project": ".x/s.json"}))
+    root, below = home / "project", str(home / "project" / "below")
+    (root / ".git").mkdir()
+    file = made.target("project", below, {"HOME": str(home)})
+    step = f"in {root}: start x here; until then X silently skips hooks here"
+    assert step in made.advice(file, below)
+    (home / trust.file).write_text(json.dumps({below: True}))
+    assert step in made.advice(file, below)
+    (home / trust.file).write_text(json.dumps({str(root): True}))
+    assert step not in made.advice(file, below)
+
+
 @pytest.mark.parametrize(
     ("depth", "moved"), [(0, ".x/sub/t.json"), (1, "sub/t.json"), (2, "t.json")]
 )
