@@ -1,11 +1,13 @@
 """Hosts that we gate by a plugin: whatever happens to it or to its hook, the agent goes on."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from clients.conftest import only
 from clients.model import anthropic
+from clients.model.chat import Chat
 from clients.model.script import Run, Say
 from commands import until
 from notyet.install.settings import settings_of
@@ -15,7 +17,10 @@ LONG = '[gates.long]\nrun = "touch begun; sleep 1000 & sleep 1000"\n'
 BROKEN = {
     "hangs": ("sleep 1000 & sleep 1000", "no answer in 2 s"),
     "nonsense": ("cat > /dev/null; echo '{\"decision\": '", "JSON"),
-    "killed": ("kill -9 $$", "the hook was ended by SIGKILL"),
+    "killed": ("kill -9 $$", "the hook ended with SIGKILL"),
+    "ended": ("kill $$", "the hook ended with SIGTERM"),
+    "fails": ("exit 3", "the hook ended with 3"),
+    "missing": ("/nowhere/notyet hook", "the hook ended with 127"),
 }
 
 
@@ -38,12 +43,48 @@ class Messages:
         return [*text, *[event | {"index": 1} for event in blocks], end, last]
 
 
+class CutOff(Chat):
+    """A model whose text ends at the limit of tokens, if it is `HALF`."""
+
+    HALF = Say("Half of")
+
+    def write(self, step, request):
+        """Return the answer, with another reason of its end."""
+        answer = super().write(step, request)
+        cut = json.dumps(answer).replace('"stop"', '"length"')
+        return json.loads(cut) if step == self.HALF else answer
+
+
 @only("opencode")
-def test_a_text_before_a_tool_call_is_no_stop(host):
-    host.WIRE, host.SDK = Messages(), "@ai-sdk/anthropic"
+@pytest.mark.parametrize("provider", ["fake", "opencode-fake"])  # whose requests differ in headers
+def test_a_text_before_a_tool_call_is_no_stop(host, provider):
+    host.WIRE, host.SDK, host.PROVIDER = Messages(), "@ai-sdk/anthropic", provider
     host.gates(READY)
     host.install()
     ran = host.run([Run("true"), Say("Done!"), Run("touch ready"), Say("Now it is.")])
+    assert (ran.code, ran.text) == (0, "Now it is."), ran.err
+    assert host.outcomes() == ["blocked", "passed"]
+
+
+@only("opencode")
+@pytest.mark.rule("E2")
+def test_the_user_is_told_of_a_turn_that_ends_without_a_text(host):
+    host.gates(READY)
+    host.install()
+    host.ungated = {"main"}
+    ran = host.run([Run("true"), Say("")])
+    assert ran.code == 0, ran.err
+    (note,) = host.notes(ran)
+    assert note.startswith("notyet: NOT CHECKED: OpenCode ended the turn without a text")
+    assert host.outcomes() == []
+
+
+@only("opencode", "pi")
+def test_an_agent_that_is_cut_off_at_the_limit_of_tokens_is_sent_back(host):
+    host.WIRE = CutOff(run=host.WIRE.run)
+    host.gates(READY)
+    host.install()
+    ran = host.run([CutOff.HALF, Run("touch ready"), Say("Now it is.")])
     assert (ran.code, ran.text) == (0, "Now it is."), ran.err
     assert host.outcomes() == ["blocked", "passed"]
 

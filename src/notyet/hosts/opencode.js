@@ -1,10 +1,13 @@
-// Asks the gates of your project when an agent of OpenCode stops, and sends it back if one fails.
+// Runs the gates of your project when an agent of OpenCode stops, and sends it back if one fails.
 // `notyet install opencode` wrote this file, and `notyet uninstall opencode` removes it.
 // It runs inside OpenCode: whatever goes wrong here, the agent ends as it would without it.
 import { spawn } from "node:child_process"
 
 // The command of each event, for /bin/sh, and how many seconds it may take.
 const HOOKS = {}
+
+const UNSEEN =
+  "notyet: NOT CHECKED: OpenCode ended the turn without a text, so the agent could not be sent back"
 
 // A file of the user and one of the project may both be loaded: one of them is enough.
 const shared = (globalThis[Symbol.for("notyet.opencode")] ??= { folders: new Set(), answers: null })
@@ -17,6 +20,7 @@ export const Notyet = async ({ client, directory }) => {
   const answers = (shared.answers ??= watchAnswers())
   const turns = new Map() // session: the user's message that is being worked on
   const asked = new Map() // session: the message that was asked about last
+  const answered = new Map() // session: the model's last message
   const held = new Set() // turns that were sent back
 
   const tell = async (words) => {
@@ -52,14 +56,16 @@ export const Notyet = async ({ client, directory }) => {
   }
 
   const stopped = async ({ sessionID, messageID }, { text }) => {
-    if (await answers.get(sessionID)) return // a tool call follows the text
     const { info, parts } = (await client.session.message({ path: { id: sessionID, messageID } })).data
+    const answer = answers.get(sessionID)
+    const isCurrent = answer?.asked >= info.time.created // else of a message before
+    if (isCurrent && (await answer.callsTool)) return // a tool call follows the text
     if (info.summary || parts.some((part) => part.type === "tool")) return
     if (asked.get(sessionID) === messageID) return // an answer of several texts
     asked.set(sessionID, messageID)
     const fields = await about(sessionID)
     const turn = turns.get(sessionID) ?? info.parentID
-    const answer = await ask({
+    const verdict = await ask({
       hook_event_name: fields.agent_id ? "SubagentStop" : "Stop",
       ...fields,
       agent_type: info.agent,
@@ -68,25 +74,34 @@ export const Notyet = async ({ client, directory }) => {
       stop_hook_active: held.has(turn),
       last_assistant_message: text,
     })
-    if (answer.systemMessage) await tell(answer.systemMessage)
-    if (answer.decision !== "block" || !answer.reason) return
+    if (verdict.systemMessage) await tell(verdict.systemMessage)
+    if (verdict.decision !== "block" || !verdict.reason) return
     held.add(turn)
     // OpenCode goes on as long as the last message is a user's.
     const model = { providerID: info.providerID, modelID: info.modelID }
-    const words = [{ type: "text", text: answer.reason, metadata: { notyet: true } }]
+    const words = [{ type: "text", text: verdict.reason, metadata: { notyet: true } }]
     const body = { noReply: true, agent: info.agent, model, variant: info.variant, parts: words }
     const sent = await client.session.prompt({ path: { id: sessionID }, body })
     if (sent.error) throw new Error("OpenCode did not take the message")
   }
 
+  // While a hook is asked, a session is idle only because its user interrupted it.
+  const idle = async (sessionID) => {
+    if (running.has(sessionID)) return end(running.get(sessionID), "SIGTERM")
+    const last = answered.get(sessionID)
+    if (!last?.finish || last.error || last.summary || asked.get(sessionID) === last.id) return
+    asked.set(sessionID, last.id)
+    await tell(UNSEEN)
+  }
+
   return {
     "chat.message": guarded(started),
     "experimental.text.complete": guarded(stopped),
-    // While a hook is asked, a session is idle only because its user interrupted it.
-    event: async ({ event }) => {
-      const child = event.type === "session.idle" && running.get(event.properties.sessionID)
-      if (child) end(child, "SIGTERM")
-    },
+    event: guarded(async ({ event: { type, properties } }) => {
+      const info = type === "message.updated" && properties.info
+      if (info?.role === "assistant") answered.set(info.sessionID, info)
+      if (type === "session.idle") await idle(properties.sessionID)
+    }),
     dispose: async () => shared.folders.delete(directory),
   }
 }
@@ -110,7 +125,8 @@ function ask(payload) {
       clearTimeout(late)
       if (running.get(session) === child) running.delete(session)
       try {
-        if (signal && signal !== "SIGTERM") throw new Error(`the hook was ended by ${signal}`)
+        const isBroken = signal || (code && !out.trim())
+        if (isBroken && !child.isEnded) throw new Error(`the hook ended with ${signal ?? code}`)
         resolve(out.trim() ? JSON.parse(out) : {})
       } catch (error) {
         reject(error)
@@ -125,6 +141,7 @@ function ask(payload) {
 }
 
 function end(child, signal) {
+  child.isEnded = true
   try {
     process.kill(-child.pid, signal)
   } catch {} // it has ended
@@ -137,13 +154,15 @@ function watchAnswers() {
   const answers = new Map()
   const fetch = globalThis.fetch
   const watched = async (...args) => {
+    const asked = Date.now()
     const response = await fetch(...args)
     try {
-      const session = new Headers(args[1]?.headers).get("x-session-affinity")
+      const headers = new Headers(args[1]?.headers)
+      const session = headers.get("x-session-affinity") ?? headers.get("x-opencode-session")
       const isStream = response.headers.get("content-type")?.includes("event-stream")
       // Titles are asked for without tools.
       if (session && isStream && String(args[1].body).includes('"tools"'))
-        answers.set(session, callsTool(response.clone().body).catch(() => false))
+        answers.set(session, { asked, callsTool: callsTool(response.clone().body).catch(() => false) })
     } catch {} // then the parts of the message must do
     return response
   }

@@ -1,4 +1,4 @@
-// Asks the gates of your project when an agent of Pi stops, and sends it back if one fails.
+// Runs the gates of your project when an agent of Pi stops, and sends it back if one fails.
 // `notyet install pi` wrote this file, and `notyet uninstall pi` removes it.
 // It runs inside Pi: whatever goes wrong here, the agent ends as it would without it.
 import { spawn } from "node:child_process"
@@ -41,7 +41,8 @@ export default function (pi: any) {
   }
 
   const stopped = async (event: any, ctx: any) => {
-    if (!isOwner() || event.toolResults.length || event.message.stopReason !== "stop") return
+    const isEnd = ["stop", "length"].includes(event.message.stopReason) // no error, no interrupt
+    if (!isOwner() || event.toolResults.length || !isEnd) return
     turn ||= ctx.sessionManager.getBranch().findLast(isOfUser)?.id ?? ""
     const said = event.message.content.filter((part: any) => part.type === "text")
     const payload = {
@@ -73,37 +74,39 @@ function ask(payload: any, signal: AbortSignal | undefined): Promise<any> {
   const { command, timeout } = HOOKS[payload.hook_event_name] ?? { command: "", timeout: 10 }
   return new Promise((resolve, reject) => {
     const stdio: any = ["pipe", "pipe", "ignore"]
-    const child = spawn("/bin/sh", ["-c", command], { cwd: payload.cwd, detached: true, stdio })
+    const child: any = spawn("/bin/sh", ["-c", command], { cwd: payload.cwd, detached: true, stdio })
     const interrupt = () => end(child, "SIGTERM")
     process.on("exit", interrupt)
     signal?.addEventListener("abort", interrupt)
     let out = ""
-    child.stdout!.setEncoding("utf8").on("data", (text: string) => (out += text))
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text))
     const late = setTimeout(() => {
       interrupt()
       setTimeout(() => end(child, "SIGKILL"), 5000).unref()
       reject(new Error(`no answer in ${timeout} s`))
     }, timeout * 1000)
-    const done = (_code: number | null, how: string | null) => {
+    const done = (code: number | null, how: string | null) => {
       clearTimeout(late)
       process.off("exit", interrupt)
       signal?.removeEventListener("abort", interrupt)
       try {
-        if (how && how !== "SIGTERM") throw new Error(`the hook was ended by ${how}`)
+        const isBroken = how || (code && !out.trim())
+        if (isBroken && !child.isEnded) throw new Error(`the hook ended with ${how ?? code}`)
         resolve(out.trim() ? JSON.parse(out) : {})
       } catch (error) {
         reject(error)
       }
     }
     child.on("close", done)
-    child.on("exit", (code, how) => setTimeout(() => done(code, how), 2000).unref()) // others hold stdout
+    child.on("exit", (code: any, how: any) => setTimeout(() => done(code, how), 2000).unref()) // others hold stdout
     child.on("error", reject)
-    child.stdin!.on("error", () => {}) // it ended before it read all
-    child.stdin!.end(JSON.stringify(payload))
+    child.stdin.on("error", () => {}) // it ended before it read all
+    child.stdin.end(JSON.stringify(payload))
   })
 }
 
 function end(child: any, signal: any) {
+  child.isEnded = true
   try {
     process.kill(-child.pid, signal)
   } catch {} // it has ended

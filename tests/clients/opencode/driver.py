@@ -39,6 +39,7 @@ class OpenCode(World):
     LONGEST_RUN = 120.0
     SHOWS_NOTES = True
     SDK: ClassVar[str] = "@ai-sdk/openai-compatible"
+    PROVIDER: ClassVar[str] = "fake"
     ITS_FILES: ClassVar[tuple[str, ...]] = ("*",)
 
     def settle_in(self) -> None:
@@ -64,9 +65,9 @@ class OpenCode(World):
             "models": {"fake-model": {"name": "fake"}},
         }
         config = {
-            "provider": {"fake": provider},
-            "model": "fake/fake-model",
-            "small_model": "fake/fake-model",
+            "provider": {self.PROVIDER: provider},
+            "model": f"{self.PROVIDER}/fake-model",
+            "small_model": f"{self.PROVIDER}/fake-model",
             "autoupdate": False,
             "share": "disabled",
         }
@@ -87,7 +88,8 @@ class OpenCode(World):
 
     def thread(self, request: Request) -> str:
         """Every request names its session; a subagent has one of its own."""
-        return request.headers["x-session-affinity"]
+        is_own = self.PROVIDER.startswith("opencode")
+        return request.headers["x-opencode-session" if is_own else "x-session-affinity"]
 
     def notes(self, ran: Ran) -> list[str]:
         """Return what the plugin wrote for the user."""
