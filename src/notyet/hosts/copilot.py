@@ -63,11 +63,11 @@ class Copilot(ClaudeLike, kw_only=True):
             return event.last_message
         from time import sleep, time
 
-        from notyet.hosts.transcript import last_message, tail_of
+        from notyet.hosts.transcript import ends_of, last_message
 
         ends = min(stopped, time() * 1000) + _LAG
         mark = str(stopped).encode()  # of the entry with this stop's payload
-        while mark not in tail_of(path):
+        while mark not in ends_of(path)[1]:
             if time() * 1000 > ends:
                 return None
             sleep(_PAUSE)

@@ -103,13 +103,6 @@ def _read(path: str, read: Callable[[int, int], T]) -> T | None:
         return None
 
 
-def tail_of(path: str) -> bytes:
-    """Return the last bytes of a file; none if it cannot be read."""
-    return (
-        _read(path, lambda handle, size: light.pread(handle, _BLOCK, max(0, size - _BLOCK))) or b""
-    )
-
-
 def _search(handle: int, size: int) -> str | None:
     of_subagent: bool | None = None  # determined on demand
     for _, line in zip(range(_MOST_PARSED), _lines(handle, size), strict=False):
@@ -168,7 +161,7 @@ def _promising(lines: bytes, hints: tuple[bytes, ...]) -> Iterator[bytes]:
 
 def entry_in(line: bytes) -> dict[str, Any]:
     """Return the JSON object of a line; an empty one if there is none."""
-    return _dict(_value(line))
+    return table_in(_value(line))
 
 
 def _value(line: bytes) -> Any:
@@ -182,20 +175,20 @@ def _text_of(entry: dict[str, Any]) -> str:
     """Return the text of an assistant's message in any host's shape; else an empty string (L4)."""
     kind = entry.get("type")
     if kind == "event_msg":  # Codex, what its user is shown
-        shown = _dict(entry.get("payload"))
+        shown = table_in(entry.get("payload"))
         return joined(shown.get("message")) if shown.get("type") == "agent_message" else ""
     if kind == "response_item":  # Codex, what its model said
-        message = _dict(entry.get("payload"))
+        message = table_in(entry.get("payload"))
         if message.get("type") != "message":
             return ""
     elif kind == "agent.message.appended":  # Kimi Code
-        message = _dict(_dict(entry.get("message")).get("message"))
+        message = table_in(table_in(entry.get("message")).get("message"))
     elif kind == "gemini":  # Gemini CLI
         return joined(entry.get("content"))
     elif kind == "assistant.message":  # GitHub Copilot CLI; subagents stand in their parent's file
-        return "" if "agentId" in entry else joined(_dict(entry.get("data")).get("content"))
+        return "" if "agentId" in entry else joined(table_in(entry.get("data")).get("content"))
     elif kind in ("assistant", "message") and "message" in entry:  # Claude Code, Qwen; OpenClaw, Pi
-        message = _dict(entry["message"])
+        message = table_in(entry["message"])
         if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
             return ""  # written by Claude Code itself
     else:
@@ -205,7 +198,8 @@ def _text_of(entry: dict[str, Any]) -> str:
     return joined(message["parts"] if "parts" in message else message.get("content"))
 
 
-def _dict(value: object) -> dict[str, Any]:
+def table_in(value: object) -> dict[str, Any]:
+    """Return a value if it is a table, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
@@ -215,7 +209,7 @@ def joined(content: object) -> str:
         return content
     texts: list[str] = []
     was_piece = False
-    for block in map(_dict, content if isinstance(content, list) else ()):
+    for block in map(table_in, content if isinstance(content, list) else ()):
         # Parts of Qwen Code have no type; those that are thoughts say so.
         is_text = block.get("type", "text") in _TEXT_TYPES and block.get("thought") is not True
         text = block.get("text") if is_text else None

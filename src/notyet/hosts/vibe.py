@@ -99,28 +99,28 @@ HOST = Vibe(
 def _found_in(folder: str) -> dict[str, Any]:
     """Return the turn, the answer and the task of the stop that a session is at."""
     from notyet.hosts import wire
-    from notyet.hosts.transcript import joined
+    from notyet.hosts.transcript import joined, table_in
 
     for call in _values(folder, "journal", b'"hook":"post_agent_turn"'):
-        request = _dict(_dict(_dict(call).get("payload")).get("request"))
-        candidate = _dict(_dict(request.get("input")).get("candidate"))
+        request = table_in(table_in(table_in(call).get("payload")).get("request"))
+        candidate = table_in(table_in(request.get("input")).get("candidate"))
         turn = wire.text(request, "turn_id")
         if turn:
-            answer = joined(_dict(candidate.get("message")).get("content"))
+            answer = joined(table_in(candidate.get("message")).get("content"))
             return {"turn_id": turn, "last_message": answer, "task": _task(folder, turn)}
     return {}
 
 
 def _task(folder: str, turn: str) -> str | None:
     """Return what the user, or the parent of a subagent, asked for in a turn."""
-    from notyet.hosts.transcript import joined
+    from notyet.hosts.transcript import joined, table_in
 
     hint = f'"source":"turn_start","turnId":"{turn}"'.encode()
     for kind in ("journal", "chunks"):
         for value in _values(folder, kind, hint):
-            changes = _dict(_dict(value).get("payload")).get("delta")
-            entries = [_dict(change).get("entry") for change in _list(changes)]
-            for entry in map(_dict, entries or _list(value)):
+            changes = table_in(table_in(value).get("payload")).get("delta")
+            entries = [table_in(change).get("entry") for change in _list(changes)]
+            for entry in map(table_in, entries or _list(value)):
                 if entry.get("role") == "user" and entry.get("turnId") == turn:
                     return joined(entry.get("content"))
     return None
@@ -140,7 +140,3 @@ def _values(folder: str, kind: str, hint: bytes) -> Iterator[Any]:
 
 def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

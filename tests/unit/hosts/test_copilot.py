@@ -91,14 +91,14 @@ def test_the_last_message_is_that_of_this_stop(file, now, payload):
 @pytest.mark.rule("L2")
 def test_a_transcript_that_lags_is_waited_for(file, monkeypatch):
     polled = threading.Event()
-    tail_of = transcript.tail_of
+    ends_of = transcript.ends_of
 
     def noticed(path):
-        tail = tail_of(path)
+        ends = ends_of(path)
         polled.set()
-        return tail
+        return ends
 
-    monkeypatch.setattr(transcript, "tail_of", noticed)
+    monkeypatch.setattr(transcript, "ends_of", noticed)
     stopped = int(time.time() * 1000) + 60_000  # of a clock that is ahead
     monkeypatch.setattr(copilot, "_LAG", 60_000)
 
@@ -136,8 +136,8 @@ def test_what_the_payload_says_needs_no_transcript(file, tmp_path):
     assert COPILOT.last_message(silent) is None
     assert COPILOT.last_message(stop(host="copilot", transcript_path=None, raw=CAMEL)) is None
     assert COPILOT.last_message(stop(host="copilot", transcript_path=str(file), raw=None)) is None
-    assert transcript.tail_of(str(tmp_path)) == b""
-    assert transcript.tail_of("\0") == b""
+    for path in (str(tmp_path), "\0", None):
+        assert transcript.ends_of(path) == (b"", b"")
 
 
 @pytest.mark.rule("B12")

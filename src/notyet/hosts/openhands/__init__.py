@@ -39,7 +39,7 @@ HOST = OpenHands(
     title="OpenHands",
     program="openhands",
     proof="proven",
-    tested="1.58.0",
+    tested="SDK 1.58.0",
     tested_on="2026-11-16",
     signs=("event_type working_dir metadata",),
     holds={"agent": "yes", "subagent": "no"},
@@ -86,7 +86,7 @@ def _folder(session: str, environ: Mapping[str, str]) -> str:
 
 def _answer_in(folder: str) -> str:
     """Return what the agent said last: a message, or what it called the tool `finish` with."""
-    from notyet.hosts.transcript import joined, values_in
+    from notyet.hosts.transcript import joined, table_in, values_in
 
     try:
         names = sorted(light.listdir(folder), reverse=True) if folder else []
@@ -94,14 +94,10 @@ def _answer_in(folder: str) -> str:
         return ""
     for name in names[:_MOST_FILES]:
         for event in values_in(light.join(folder, name), b'"source":"agent"'):
-            said = _dict(_dict(event).get("llm_message"))
-            done = _dict(_dict(event).get("action"))
+            said = table_in(table_in(event).get("llm_message"))
+            done = table_in(table_in(event).get("action"))
             if said.get("role") == "assistant":
                 return joined(said.get("content"))
             if done.get("kind") == "FinishAction":
                 return joined(done.get("message"))
     return ""
-
-
-def _dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
