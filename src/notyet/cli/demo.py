@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import logging
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,11 +25,13 @@ from notyet.config.load import load_vouched
 from notyet.core.verdict import Block
 from notyet.engine.from_project import configured_engine
 from notyet.git.run import own_environ
+from notyet.ledger.connection import LEDGER, demo_ledger, make_private
 from notyet.ledger.ledger import Ledger
 from notyet.supervise import Supervisor, SupervisorSettings
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from notyet.core.verdict import Decision
     from notyet.supervise import Progress
@@ -54,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     log.setLevel(logging.ERROR)  # the timeline shows it
     folder = tempfile.mkdtemp(prefix="notyet-demo-")
     try:
-        return asyncio.run(_Demo(folder).run())
+        return _kept(folder)
     except subprocess.CalledProcessError as error:
         return refuse("demo", f"git failed: {error.stderr.strip()}")
     except TimeoutError:
@@ -67,13 +72,62 @@ def run(args: argparse.Namespace) -> int:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def _kept(folder: str) -> int:
+    """Run the agents, keep the ledger, and say how to look at it."""
+    with _kept_ledger() as path:
+        ended = asyncio.run(_Demo(folder, path or os.path.join(folder, LEDGER)).run())
+    if path:
+        print(f"\nLook at these agents in your browser: {notyet_command()} page --demo")
+    return ended
+
+
+@contextmanager
+def _kept_ledger() -> Iterator[str]:
+    """Empty the folder of the last demo's ledger, and return the path of a new one in it.
+
+    Empty where that cannot be: without a home folder that can be written, or while another demo
+    writes there.
+    """
+    path = demo_ledger(os.environ)
+    folder = os.path.dirname(path)
+    try:
+        make_private(path)
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        yield ""
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.chmod(folder, 0o700)
+        shutil.rmtree(os.path.join(folder, "logs"), ignore_errors=True)
+        for name in os.listdir(folder):
+            if name.startswith(LEDGER):
+                os.unlink(os.path.join(folder, name))
+    except OSError:
+        path = ""
+    try:
+        yield path
+    finally:
+        os.close(lock)
+
+
+def notyet_command() -> str:
+    """Return how a shell starts this program."""
+    if shutil.which("notyet"):
+        return "notyet"
+    program = sys.argv[0]
+    if os.path.basename(program) == "notyet":
+        return shlex.quote(program)
+    return f"{shlex.quote(sys.executable)} -m notyet"
+
+
 class _Demo:
     """One run of all agents."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, ledger: str) -> None:
         self._folder = folder
         self._show = Timeline()
-        self._ledger = Ledger(os.path.join(folder, "ledger.db"))
+        self._ledger = Ledger(ledger)
 
     async def run(self) -> int:
         """Run all agents; return 0 if all outcomes are as expected."""

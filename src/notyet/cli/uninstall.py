@@ -50,6 +50,7 @@ _OURS = (
     "off",
     "sessions",
     "backups",
+    "demo",
     "install.lock",
 )  # in the state folder
 _LEDGER = ("", "-wal", "-shm", ".lock")  # the endings of its files

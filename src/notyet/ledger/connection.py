@@ -129,6 +129,12 @@ def default_path(environ: Mapping[str, str]) -> str:
     return light.join(state, "notyet", LEDGER) if state else ""
 
 
+def demo_ledger(environ: Mapping[str, str]) -> str:
+    """Return where `notyet demo` keeps the ledger of its last run; empty without a home folder."""
+    state = state_home(environ)
+    return light.join(state, "notyet", "demo", LEDGER) if state else ""
+
+
 def make_private(path: str) -> None:
     """Create the file 0600 and its missing folders 0700; existing ones keep their modes."""
     if not path:
