@@ -159,7 +159,9 @@ class Engine:
         `keep` is called with a report whose output is too long for the agent, keeps the output and
         returns the path; without it nothing is kept. With `asked` "all", gates run even if no file
         changed (N1). `progress` is called with a gate's name and None when it starts, and with its
-        report when it has answered, from the thread that drives.
+        report when it has answered, from the thread that drives. It may have two methods:
+        `planned`, called with the names of the gates that will run, and `printed`, called from any
+        thread with a gate's name and bytes that its command printed.
         """
         return await _drive(self._decide(event, history, keep, asked, progress))
 

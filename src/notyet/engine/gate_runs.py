@@ -10,7 +10,7 @@ from notyet.core.record import replace
 from notyet.core.verdict import Problem
 from notyet.hosts import command_dialect, function_dialect
 from notyet.light import dumps
-from notyet.run.drive import Call, Stage
+from notyet.run.drive import Call, Stage, call_progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,6 +81,11 @@ class GateRuns:
 
         Those run in one thread, unless a caller wants to hear of each.
         """
+        planned = getattr(self._progress, "planned", None)
+        if planned is not None:
+            names = [gate.name for stage in stages for gate in stage]
+            known = self._answers or {}
+            call_progress(planned, [name for name in names if name not in known])
         if len(stages) == 1 or self._progress is not None or self._answers:
             return [(stage, False) for stage in stages]
         steps: list[tuple[Sequence[Gate], bool]] = []

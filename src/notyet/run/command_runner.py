@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     Do = Callable[[Any, int], None]  # with the process
     Step = Callable[[Any], None]  # with the process
     OnEnd = Callable[[int, Process], None]
+    Watch = Callable[[int, bytes], None]
 else:
     import _signal as signal  # without the enum that `signal` imports
 
@@ -78,6 +79,7 @@ def run_processes(
     on_end: OnEnd | None = None,
     meanwhile: Callable[[], None] | None = None,
     while_waiting: Callable[[], None] | None = None,
+    watch: Watch | None = None,
     at_once: int = _WIDTH,
 ) -> list[Process]:
     """Run commands like `run_together`, and return their processes.
@@ -85,7 +87,8 @@ def run_processes(
     At most `at_once` run at a time, unless one of them runs on another machine.
     `on_end` is called with the index and the process of each that ends, while others may still run;
     `meanwhile` is then called from time to time. `while_waiting` is called once, when all commands
-    that could start have started. None of them may raise.
+    that could start have started. `watch` is called with the index of a command and b"" when it
+    starts, then with what it prints, as far as that runs here. None of them may raise.
     """
     if not jobs:
         return []
@@ -99,6 +102,8 @@ def run_processes(
     if on_end is not None:
         runner.on_end, runner.meanwhile = on_end, meanwhile
         runner.unreported = dict(enumerate(runner.processes[: len(jobs)]))
+    if watch is not None:
+        runner.watch(watch, len(jobs))
     held = block_sigpipe()
     try:
         try:
@@ -137,6 +142,13 @@ class CommandRunner:
 
     def _process(self, job: Job) -> Process:
         return Process(job)
+
+    def watch(self, watch: Watch, count: int) -> None:
+        """Have the first processes watched; those on other machines have started."""
+        for index, process in enumerate(self.processes[:count]):
+            process.watch = lambda chunk, index=index: watch(index, chunk)
+            if process not in self.waiting:
+                watch(index, b"")
 
     def wait(self) -> None:
         """Start all commands, and wait until they and their groups have ended."""
@@ -215,6 +227,8 @@ class CommandRunner:
             if not self._start(process):
                 self.waiting.append(process)
                 break  # it needs descriptors of those that run or end
+            if process.watch is not None:
+                process.watch(b"")
             if process.pid and process.is_guarded:
                 started.append(process.pid)
         if started and self.watchdog is not None:  # all in one message; see Watchdog
@@ -301,6 +315,8 @@ class CommandRunner:
                 self._end_group(process)
         elif process.keeping:
             process.outputs[fd].add(chunk)
+            if process.watch is not None:
+                process.watch(chunk)
 
     def _check_exit(self, process: Process, _fd: int) -> None:
         """Take the result if the command's process has exited."""

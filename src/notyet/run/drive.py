@@ -11,7 +11,7 @@ from notyet.errors import NotyetError, attempt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
     from typing import Any, TypeVar
 
     from notyet.core.verdict import Report
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
     FunctionCall = tuple[GateFunction, tuple[Any, ...]]  # and its arguments
-    # Called in the driving thread with a gate that starts, and again with its report.
+    # Called in the driving thread with a gate that starts, and again with its report. It may have
+    # a method `planned`, called before with the names of all gates, and a method `printed`, called
+    # in any thread with a gate and the bytes that its command printed.
     Progress = Callable[[str, Report | None], None]
     # Returns True if no function after this index is to run, given the report at this index.
     Ends = Callable[[int, Report], bool]
     Steps = Generator["Stage | Call", Any, T]
+    Watch = Callable[[int, bytes], None]
 
 
 class Stage:
@@ -58,13 +61,29 @@ class Stage:
 
     def report_progress(self, name: str, report: Report | None = None) -> None:
         """Report progress: a gate starts, or has a report. Log what the callback raises."""
-        if self.progress is None:
-            return
-        _, error = attempt(self.progress, name, report)
-        if error is not None:  # it must not affect the outcome
-            import logging
+        if self.progress is not None:
+            call_progress(self.progress, name, report)
 
-            logging.getLogger("notyet").debug("progress", exc_info=error)
+    def watch(self, names: Sequence[str], started: Callable[[int], None]) -> Watch:
+        """Return a function that calls `started`, and reports what commands print."""
+        printed = getattr(self.progress, "printed", None)
+
+        def watch(index: int, chunk: bytes) -> None:
+            if not chunk:
+                started(index)
+            elif printed is not None:
+                call_progress(printed, names[index], chunk)
+
+        return watch
+
+
+def call_progress(progress: Callable[..., None], *args: object) -> None:
+    """Report progress; log what the callback raises."""
+    _, error = attempt(progress, *args)
+    if error is not None:  # it must not affect the outcome
+        import logging
+
+        logging.getLogger("notyet").debug("progress", exc_info=error)
 
 
 class Call:
@@ -125,12 +144,16 @@ def run_stage_commands(stage: Stage, meanwhile: Callable[[], None] | None = None
         return runner.run_commands(
             commands, stage.deadline, while_waiting=stage.while_waiting, jobs=stage.jobs
         )
-    for command in commands:
-        stage.report_progress(command.name)
+    names = [command.name for command in commands]
 
     def answered(index: int, report: Report) -> None:
-        stage.report_progress(commands[index].name, report)
+        stage.report_progress(names[index], report)
 
     return runner.run_commands(
-        commands, stage.deadline, answered=answered, meanwhile=meanwhile, jobs=stage.jobs
+        commands,
+        stage.deadline,
+        answered=answered,
+        meanwhile=meanwhile,
+        watch=stage.watch(names, lambda index: stage.report_progress(names[index])),
+        jobs=stage.jobs,
     )

@@ -112,10 +112,17 @@ else:
 
 
 class Commands:
-    """Run commands in a thread: `deliver` gets all reports, `on_report` each one at once."""
+    """Run commands in a thread: `deliver` gets all reports.
+
+    If the stage has progress, `on_report` gets None for each that starts, and its report at once.
+    """
 
     def __init__(
-        self, loop: AbstractEventLoop, stage: Stage, deliver: Deliver, on_report: Deliver
+        self,
+        loop: AbstractEventLoop,
+        stage: Stage,
+        deliver: Deliver,
+        on_report: Callable[[int, Report | None], None],
     ) -> None:
         self._loop = loop
         self._stage = stage
@@ -127,8 +134,6 @@ class Commands:
 
     def start(self) -> None:
         """Start the commands."""
-        for command in self._commands:
-            self._stage.report_progress(command.name)
         try:
             cancel, self._cancel = os.pipe()
         except OSError as error:  # too many files are open
@@ -149,13 +154,17 @@ class Commands:
         self._cancel = -1
 
     def _run(self, cancel: int) -> None:
-        answered = self._report if self._stage.progress is not None else None
+        answered = watch = None
+        if self._stage.progress is not None:
+            names = [command.name for command in self._commands]
+            answered, watch = self._report, self._stage.watch(names, self._report)
         run = partial(
             run_commands,
             self._commands,
             self._stage.deadline,
             cancel,
             answered=answered,
+            watch=watch,
             jobs=self._stage.jobs,
         )
         try:
@@ -167,7 +176,7 @@ class Commands:
         finally:
             os.close(cancel)
 
-    def _report(self, at: int, report: Report) -> None:
+    def _report(self, at: int, report: Report | None = None) -> None:
         call_in_loop(self._loop, self._on_report, self._indexes[at], report)
 
     def _fail(self, problem: Problem) -> None:
@@ -337,10 +346,11 @@ class _RunningStage:
         if not self.missing and self.complete is not None and not self.complete.done():
             self.complete.set_result(None)
 
-    def _report_progress(self, index: int, report: Report) -> None:
-        """Report progress for a gate once, unless the stage is over."""
+    def _report_progress(self, index: int, report: Report | None) -> None:
+        """Report that a gate starts, and its report once, unless the stage is over."""
         if index not in self.reported and not self.is_over:
-            self.reported.add(index)
+            if report is not None:
+                self.reported.add(index)
             asked = self.stage.functions.get(index)
             name = self.stage.commands[index].name if asked is None else asked[0].name
             self.stage.report_progress(name, report)

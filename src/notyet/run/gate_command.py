@@ -149,14 +149,16 @@ def run_commands(
     answered: Callable[[int, Report], None] | None = None,
     meanwhile: Callable[[], None] | None = None,
     while_waiting: Callable[[], None] | None = None,
+    watch: Callable[[int, bytes], None] | None = None,
     jobs: int | None = None,
 ) -> list[Report]:
     """Run the commands of a stage together, in this thread, and return their reports.
 
     `answered` is called with the index and the report of each as soon as it ends; output that it
     prints while it is being killed may be missing then. `meanwhile` is called from time to time
-    while they run, `while_waiting` once, when they have started. At most `jobs` run at a time; by
-    default as many as there are cores.
+    while they run, `while_waiting` once, when they have started, and `watch` with the index of each
+    that starts, and with what it prints. At most `jobs` run at a time; by default as many as there
+    are cores.
     """
     on_end = None
     if answered is not None:
@@ -171,6 +173,7 @@ def run_commands(
         on_end=on_end,
         meanwhile=meanwhile,
         while_waiting=while_waiting,
+        watch=watch,
         at_once=jobs or cores(),
     )
     reports = []

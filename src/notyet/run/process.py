@@ -75,6 +75,7 @@ class Process:
     started = seconds = 0.0
     due = NEVER  # when `next` is called
     next: Callable[[Process], None] | None = None
+    watch: Callable[[bytes], None] | None = None  # see `run_processes`
     is_guarded = True  # the watchdog ends it if we die
     exited = reaped = over = False  # over: its group is empty
     forced = timed_out = cancelled = False

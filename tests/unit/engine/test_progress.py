@@ -49,6 +49,23 @@ def test_gates_are_told_of_stage_by_stage(decide, event):
 
 
 @both
+def test_the_gates_that_will_run_are_told_of_before(decide, event):
+    class Hear:
+        plans = ()
+
+        def planned(self, names):
+            self.plans = (*self.plans, names)
+
+        def __call__(self, name, _report):
+            assert name in self.plans[0]
+
+    hear = Hear()
+    engine = Engine([gate("first"), gate("second", code=1, step=1), gate("never", step=2)])
+    decide(engine, event, progress=hear)
+    assert hear.plans == (["first", "second", "never"],)
+
+
+@both
 def test_functions_are_told_of(decide, event):
     said = []
     engine = Engine([lambda _event: Block("no")])

@@ -46,13 +46,14 @@ def on_a_loop(stage):
     return asyncio.run(drive(line()))
 
 
-def staged(*questions, heard, deadline=None):
+def staged(*questions, heard, deadline=None, jobs=None):
     places = dict(enumerate(questions))
     return Stage(
         {place: asked for place, asked in places.items() if isinstance(asked, tuple)},
         {place: asked for place, asked in places.items() if not isinstance(asked, tuple)},
         deadline,
         heard,
+        jobs=jobs,
     )
 
 
@@ -61,6 +62,7 @@ class Heard:
 
     def __init__(self, then=None):
         self.said = []
+        self.output = {}
         self.threads = set()
         self.then = then or {}
 
@@ -68,6 +70,12 @@ class Heard:
         self.threads.add(threading.get_ident())
         self.said.append((name, report))
         if report is not None and name in self.then:
+            self.then[name].touch()
+
+    def printed(self, name, chunk):
+        """Take what a command printed; touch a file when a gate has printed its name."""
+        self.output[name] = self.output.get(name, b"") + chunk
+        if name in self.then and self.output[name].strip() == name.encode():
             self.then[name].touch()
 
     @property
@@ -102,7 +110,8 @@ def test_a_function_that_has_answered_is_told_of_while_a_command_runs(ask, tmp_p
     slow = command("slow", until_there(tmp_path / "go"), tmp_path)
     reports = ask(staged(quick, slow, heard=heard))
     assert [report.status for report in reports] == ["blocked", "allowed"]
-    assert heard.names[2:] == [("quick", "blocked"), ("slow", "allowed")]
+    assert sorted(heard.names[:3]) == [("quick", "asked"), ("quick", "blocked"), ("slow", "asked")]
+    assert heard.names[3:] == [("slow", "allowed")]
 
 
 @both
@@ -118,6 +127,23 @@ def test_a_command_that_has_ended_is_told_of_while_a_function_is_at_work(ask, tm
 
     stage = staged(function("slow", wait), command("quick", "true", tmp_path), heard=hear)
     assert [report.status for report in ask(stage)] == ["allowed", "allowed"]
+
+
+@both
+def test_output_is_heard_while_the_command_runs(ask, tmp_path):
+    heard = Heard({"slow": tmp_path / "go"})
+    slow = command("slow", f"echo slow; {until_there(tmp_path / 'go')}; echo end >&2", tmp_path)
+    quiet = command("quiet", "true", tmp_path)
+    reports = ask(staged(slow, quiet, heard=heard))
+    assert [report.status for report in reports] == ["allowed", "allowed"]
+    assert heard.output == {"slow": b"slow\nend\n"}
+
+
+@both
+def test_a_command_is_heard_of_when_its_turn_comes(ask, tmp_path):
+    heard = Heard()
+    ask(staged(*(command(name, "true", tmp_path) for name in "abc"), heard=heard, jobs=1))
+    assert heard.names.index(("a", "allowed")) < heard.names.index(("c", "asked"))
 
 
 @both
