@@ -20,7 +20,7 @@ _STATE, _PARENT, _STARTED = 0, 1, 19  # fields of /proc/PID/stat, counted after 
 _DEAD = frozenset({b"Z", b"X", b"x"})
 _LONGEST = 65_536  # bytes; /proc/PID/stat has some 300
 _LONGEST_START = 5.0  # seconds; a larger age of a new process is a wrong clock
-_TICKS = 0.02  # seconds; the precision of start times
+_TICKS = 0.01  # seconds; start times are rounded down to a multiple of this
 _MANY = 1000  # to look at so many process ids one by one is quicker than to list them all
 _MOST_ANCESTORS = 64
 

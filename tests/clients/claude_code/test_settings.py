@@ -57,7 +57,8 @@ def test_a_hook_that_is_registered_twice_with_the_same_line_is_run_once(claude):
 
 @pytest.mark.rule("B12")
 def test_two_hooks_with_different_lines_ask_once_and_say_the_same(claude):
-    gate = '[gates.never]\nrun = "echo ran >> ran; exit 1"\nwhen = "always"\n'
+    # It takes longer than the host takes to start both hooks.
+    gate = '[gates.never]\nrun = "echo ran >> ran; sleep 0.2; exit 1"\nwhen = "always"\n'
     claude.gates("[limits]\nmax_blocks = 2\nstuck_after = 0\n" + gate)
     claude.install("--user")
     claude.install("--project")
