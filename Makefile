@@ -73,7 +73,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 $(VENV)/installed: pyproject.toml requirements/dev.txt | supported-python
 	@echo "setting up $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) --constraint requirements/dev.txt --editable .
+	@$(PIP) --constraint requirements/dev.txt --editable '.[page]'
 	@touch $@
 
 # The same with the tools that test it.

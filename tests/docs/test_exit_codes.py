@@ -109,6 +109,10 @@ rm "$file"; mkdir "$file"; notyet on""",
     ("log", 0): "notyet log",
     ("log", 1): "notyet log 77",
     ("log", 2): "notyet log --since soon",
+    ("page", 1): "notyet page --no-open > address &\n"
+    "until [ -s address ]; do sleep 0.05; done; port=$(cut -d : -f 3 address | cut -d / -f 1)\n"
+    "notyet page --no-open --port $port; code=$?; kill %1; wait %1; (exit $code)",
+    ("page", 2): "notyet page --no-open --port 65536",
     ("replay", 0): "notyet replay",
     ("replay", 1): GATES
     + STOP

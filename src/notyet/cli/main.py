@@ -52,6 +52,7 @@ COMMANDS = {
     "with": "notyet.cli.with_agent",
     "tasks": "notyet.cli.tasks",
     "log": "notyet.cli.log",
+    "page": "notyet.cli.page",
     "hook": "notyet.cli.hook",
     **{name: f"notyet.cli.{name}" for name in _OF_HOSTS},
     "validate": "notyet.cli.validate",
@@ -63,7 +64,7 @@ COMMANDS = {
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Set up": ("init", "install", "uninstall", "hosts", "trust", "off", "on"),
     "Every day": ("check", "status"),
-    "Look back": ("log", "replay"),
+    "Look back": ("log", "page", "replay"),
     "Agents": ("with", "tasks"),
     "Plumbing": ("hook", *_OF_HOSTS, "validate", "schema", "completion", "demo"),
 }

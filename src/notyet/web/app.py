@@ -1,0 +1,100 @@
+"""Serve the screens: each as HTML and as JSON, with one way of going wrong."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, is_dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from anyio import to_thread
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import HTMLResponse, JSONResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from notyet.core.record import Record, plain
+from notyet.errors import LedgerError
+from notyet.web import now
+from notyet.web.access import Guard
+from notyet.web.layout import document, section
+from notyet.web.site import Drawing, NotShownError, Query, Screen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from notyet.web.site import Site
+
+STATIC = os.path.join(os.path.dirname(__file__), "static")
+SCREENS: tuple[Screen, ...] = (now.SCREEN,)
+
+
+def build(site: Site, hosts: Iterable[str], port: int) -> Starlette:
+    """Return the page of a site that answers to these names on this port."""
+    routes: list[Route | Mount] = [
+        Mount("/static", StaticFiles(directory=STATIC)),
+    ]
+    for screen in SCREENS:
+        routes.append(Route(screen.as_json, partial(_json, site, screen)))
+        routes.append(Route(screen.path, partial(_html, site, screen)))
+    guard = Middleware(
+        Guard, site=site, hosts=frozenset(f"{host}:{port}" for host in hosts), port=port
+    )
+    handlers = {404: partial(_nowhere, site)}
+    return Starlette(routes=routes, middleware=[guard], exception_handlers=handlers)
+
+
+async def _html(site: Site, screen: Screen, request: Request) -> Response:
+    query = _query(site, request)
+    status = 200
+    try:
+        drawing = screen.draw(await to_thread.run_sync(screen.load, site, query), query)
+    except (NotShownError, LedgerError) as error:
+        status, title = _wrong(error)
+        drawing = Drawing(title, section(title, str(error)))
+    return HTMLResponse(str(document(SCREENS, drawing, query)), status)
+
+
+async def _json(site: Site, screen: Screen, request: Request) -> Response:
+    try:
+        data = await to_thread.run_sync(screen.load, site, _query(site, request))
+    except (NotShownError, LedgerError) as error:
+        status, title = _wrong(error)
+        return JSONResponse({"error": title, "detail": str(error)}, status)
+    return JSONResponse(jsonable(data))
+
+
+async def _nowhere(site: Site, request: Request, _error: Exception) -> Response:
+    title = "There is no such page"
+    drawing = Drawing(title, section(title, "The screens are linked above."))
+    return HTMLResponse(str(document(SCREENS, drawing, _query(site, request))), status_code=404)
+
+
+def _query(site: Site, request: Request) -> Query:
+    path = {name: str(value) for name, value in request.path_params.items()}
+    values = {**request.query_params, **path}
+    return Query(request.url.path, values, "" if site.read_only else site.form_token)
+
+
+def _wrong(error: NotShownError | LedgerError) -> tuple[int, str]:
+    """Return the status and title of a screen that cannot be shown."""
+    if isinstance(error, NotShownError):
+        return error.status, error.title
+    return 503, "The ledger cannot be read"
+
+
+def jsonable(value: Any) -> Any:
+    """Return a value with the records and data classes in it as plain ones."""
+    if isinstance(value, Record):
+        return jsonable(plain(value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return jsonable(asdict(value))
+    if isinstance(value, dict):
+        return {str(name): jsonable(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    return value

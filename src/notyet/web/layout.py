@@ -1,0 +1,174 @@
+"""The frame around every screen, and the pieces that they share."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import htpy as h
+
+from notyet.core.text import clean, visible
+from notyet.core.verdict import LOUD, group_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from htpy import Element, Node
+
+    from notyet.core.verdict import Report
+    from notyet.web.site import Drawing, Query, Screen
+
+VENDOR = "/static/vendor/"
+_SCRIPTS = (
+    f"{VENDOR}htmx.min.js",
+    f"{VENDOR}sse.min.js",
+    f"{VENDOR}uPlot.iife.min.js",
+    "/static/page.js",
+)
+_STYLES = (f"{VENDOR}uPlot.min.css", "/static/page.css")
+# htmx adds no style of its own and runs no text: the policy forbids both.
+_HTMX = (
+    '{"includeIndicatorStyles":false,"allowEval":false,"selfRequestsOnly":true,'
+    '"historyCacheSize":0}'
+)
+# What people read for an outcome, and the class of its colour.
+_WORDS = {
+    "passed": ("passed", "ok"),
+    "blocked": ("sent back", "back"),
+    "halted": ("halted", "bad"),
+    "observed": ("observed", "mute"),
+    "skipped": ("skipped", "mute"),
+    "asking": ("being checked", "live"),
+}
+_GROUP_COLOURS = {"not_passed": "bad", "not_checked": "warn"}
+_REPORT_WORDS = {
+    "allowed": ("passed", "ok"),
+    "blocked": ("failed", "back"),
+    "halted": ("halted", "bad"),
+    "problem": ("gave no answer", "warn"),
+    "not_asked": ("did not run", "mute"),
+    "remembered": ("passed before on these files", "mute"),
+    "unchanged": ("no file changed", "mute"),
+}
+
+
+def document(screens: Iterable[Screen], drawing: Drawing, query: Query) -> Element:
+    """Return the whole page of a screen."""
+    return h.html(lang="en")[
+        h.head[
+            h.meta(charset="utf-8"),
+            h.meta(name="viewport", content="width=device-width, initial-scale=1"),
+            h.meta(name="htmx-config", content=_HTMX),
+            h.title[f"{drawing.title} · notyet"],
+            h.link(rel="icon", href="/static/icon.svg"),
+            (h.link(rel="stylesheet", href=path) for path in _STYLES),
+            (h.script(src=path, defer=True) for path in _SCRIPTS),
+        ],
+        h.body(hx_ext="sse", sse_connect="/events")[
+            h.a(".skip", href="#main")["to the content"],
+            h.header[
+                h.a(".name", href="/")["notyet"],
+                h.nav(aria_label="Screens")[
+                    (_link(screen, query) for screen in screens if screen.name)
+                ],
+                h.span("#connection", role="status")["connecting"],
+            ],
+            main(drawing, query),
+        ],
+    ]
+
+
+def main(drawing: Drawing, query: Query) -> Element:
+    """Return a screen's own part; it asks for its live parts again when something happens."""
+    again: dict[str, str] = {}
+    if drawing.live:
+        again = {
+            "hx-get": address(query.path, query.values),
+            "hx-trigger": "sse:changed",
+            "hx-swap": "none",
+            "hx-select-oob": ",".join(f"#{name}" for name in drawing.live),
+        }
+    return h.main("#main", again, tabindex="-1")[drawing.body]
+
+
+def _link(screen: Screen, query: Query) -> Element:
+    current = "page" if screen.path == query.path else None
+    return h.a(href=screen.path, aria_current=current)[screen.name]
+
+
+def address(path: str, values: Mapping[str, str]) -> str:
+    """Return an address of ours; empty values are left out."""
+    kept = {name: value for name, value in values.items() if value}
+    return f"{path}?{urlencode(kept)}" if kept else path
+
+
+def section(title: str, *body: Node, id: str = "", note: Node = None) -> Element:  # noqa: A002
+    """Return a titled part of a screen."""
+    return h.section({"id": id} if id else {})[h.h2[title, " ", note and h.small[note]], body]
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Node]], *, empty: str) -> Element:
+    """Return a table; `empty` says what it means that there are no rows."""
+    drawn = [h.tr[(h.td[cell] for cell in row)] for row in rows]
+    if not drawn:
+        return h.p(".empty")[empty]
+    return h.div(".wide")[
+        h.table[h.thead[h.tr[(h.th(scope="col")[name] for name in head)]], h.tbody[drawn]]
+    ]
+
+
+def words_of(outcome: str, why: str = "") -> tuple[str, str]:
+    """Return what people read for an outcome, and the class of its colour."""
+    group = group_of(outcome, why)
+    if group:
+        return LOUD.get(outcome, "NOT CHECKED"), _GROUP_COLOURS[group]
+    return _WORDS.get(outcome, (outcome.replace("_", " "), "mute"))
+
+
+def chip(outcome: str, why: str = "") -> Element:
+    """Return an outcome as people read it."""
+    words, colour = words_of(outcome, why)
+    return h.span(f".chip.{colour}", title=outcome.replace("_", " "))[words]
+
+
+def gate_chip(report: Report) -> Element:
+    """Return a gate's name, what it said by its colour and words, and its seconds."""
+    words, colour = _REPORT_WORDS.get(report.status, (report.status, "mute"))
+    took = h.small[f" {report.seconds:.1f} s"] if report.seconds else None
+    label = h.span(".unseen")[f" {words}"]
+    return h.span(f".gate.{colour}", title=f"{report.gate}: {words}")[
+        one_line(report.gate), label, took
+    ]
+
+
+def ago(at: float, now: float | None = None) -> Element:
+    """Return a time; the browser shows how long ago that was, and keeps it true."""
+    seconds = max(0.0, (time.time() if now is None else now) - at)
+    try:
+        exact = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):  # a clock that was never set
+        return h.span["?"]
+    return h.time(datetime=exact, data_at=f"{at:.3f}")[span(seconds)]
+
+
+def span(seconds: float) -> str:
+    """Return a duration in one number."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def block(text: str, kind: str = "", *, empty: str = "nothing") -> Element:
+    """Return a text of many lines as it was written, without control characters."""
+    if not text.strip():
+        return h.p(".empty")[empty]
+    # `dir`: marks of right-to-left text turn no other line around.
+    return h.pre({"class": kind} if kind else {}, dir="auto", tabindex="0")[clean(text)]
+
+
+def one_line(text: str) -> str:
+    """Return a name or a sentence that anybody may have chosen, on one line."""
+    return visible(text)
