@@ -12,7 +12,7 @@ from notyet.cli.person import refuse
 from notyet.cli.signals import ended_in_order
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import OUTCOME_COLOURS, Style, table, waiting
-from notyet.cli.times import since_option, when
+from notyet.cli.times import since_option
 from notyet.config.compile import compile_text
 from notyet.config.compiled import read_record
 from notyet.config.find import KIND_NOTYET, known_as, state_folder
@@ -27,6 +27,7 @@ from notyet.ledger.ledger import Ledger
 from notyet.ledger.past_stops import PastStop, StopFilter, read_stops, stops
 from notyet.replay import RESULTS, Config, Configs, Finding, replay, turns_of
 from notyet.run.groups import adopt_orphans, sweep
+from notyet.times import when
 
 if TYPE_CHECKING:
     import argparse

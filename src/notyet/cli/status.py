@@ -14,7 +14,6 @@ from notyet.cli.signals import ended_in_order
 from notyet.cli.stop_options import add_event_options, described_stop, read_stop
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, folded, outcome_cell, table, waiting, width
-from notyet.cli.times import age, when
 from notyet.config.records import work_tree
 from notyet.core.remote import remote_from
 from notyet.core.text import visible
@@ -24,6 +23,7 @@ from notyet.install.settings import installable
 from notyet.status.overview import near
 from notyet.status.report import StatusReport, look_at, not_found, without_unused
 from notyet.status.why import ExplainHook, why
+from notyet.times import age, when
 
 if TYPE_CHECKING:
     import argparse

@@ -14,7 +14,6 @@ from notyet.cli.person import refuse
 from notyet.cli.recovery import PROGRAM, name_of, orphaned, recover, resume_command
 from notyet.cli.streams import readable
 from notyet.cli.terminal import Page, Style, one_line, outcome_cell, table
-from notyet.cli.times import age
 from notyet.config.load import NO_LOOK, load
 from notyet.core.record import as_dict
 from notyet.core.remote import is_remote
@@ -26,6 +25,7 @@ from notyet.ledger.outbox import Outbox
 from notyet.ledger.tasks import Tasks
 from notyet.run.proc import is_stopped
 from notyet.supervise import Supervisor
+from notyet.times import age
 
 if TYPE_CHECKING:
     import argparse

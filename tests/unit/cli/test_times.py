@@ -5,15 +5,8 @@ import time
 
 import pytest
 
-from notyet.cli.times import (
-    age,
-    exactly,
-    since,
-    since_option,
-    until,
-    until_option,
-    when,
-)
+from notyet.cli.times import since_option, until_option
+from notyet.times import age, exactly, since, until, when
 
 NOW = time.mktime((2026, 11, 15, 12, 0, 0, 0, 0, -1))
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from notyet.cli.log.stops import ELSEWHERE
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, one_line, table
-from notyet.cli.times import age, exactly
 from notyet.core.record import as_dict
 from notyet.ledger.stats import stats
+from notyet.times import age, exactly
 
 if TYPE_CHECKING:
     from notyet.ledger.ledger import Ledger

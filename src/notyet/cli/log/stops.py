@@ -18,12 +18,12 @@ from notyet.cli.terminal import (
     shorten_middle,
     table,
 )
-from notyet.cli.times import age, exactly, when
 from notyet.core.record import plain
 from notyet.core.text import bounded, clean, visible
 from notyet.core.verdict import GONE, Allow, Block, Halt, Problem
 from notyet.errors import Refused
 from notyet.ledger.past_stops import read_stop, same_turn
+from notyet.times import age, exactly, when
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
