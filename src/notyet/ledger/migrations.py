@@ -50,7 +50,15 @@ def _to_4(db: Connection) -> None:
     db.execute("ALTER TABLE agents ADD COLUMN sent_back_by TEXT NOT NULL DEFAULT '[]'")
 
 
-STEPS: tuple[Callable[[Connection], None], ...] = (_to_2, _to_3, _to_4)
+def _to_5(db: Connection) -> None:
+    """Index the reports that blocked, to say of a gate that it never did."""
+    db.execute(
+        "CREATE INDEX reports_blocked ON reports (gate, stop)"
+        " WHERE status IN ('blocked', 'halted') AND observed = 0"
+    )
+
+
+STEPS: tuple[Callable[[Connection], None], ...] = (_to_2, _to_3, _to_4, _to_5)
 
 
 def prepare(db: Connection, path: str, version: int, journal: Literal["WAL", "DELETE"]) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from notyet.core.record import Record, replace
 from notyet.ledger.ledger import ASKER
-from notyet.ledger.past_stops import find, has_lost_asker, parts
+from notyet.ledger.past_stops import below, find, has_lost_asker, parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from notyet.ledger.ledger import Ledger
     from notyet.ledger.past_stops import StopFilter
@@ -73,6 +73,41 @@ def stats(ledger: Ledger, wish: StopFilter) -> Stats:
     """Count the stops that match, at most `wish.most` and MOST_COUNTED."""
     most = MOST_COUNTED if wish.most < 0 else min(wish.most, MOST_COUNTED)
     return ledger.connection.read(lambda db: _count(db, wish, most))
+
+
+_MOST_BLOCKS = 500  # of a gate that are looked at, the newest
+_BLOCKS = (
+    "SELECT s.begun_at, s.place, a.host FROM reports r JOIN stops s ON s.id = r.stop"
+    " LEFT JOIN agents a ON a.id = s.agent"
+    " WHERE r.gate = ? AND r.status IN ('blocked', 'halted') AND r.observed = 0"
+    " ORDER BY r.stop DESC LIMIT ?"
+)
+
+
+def never_blocked(ledger: Ledger, wish: StopFilter, gates: Iterable[str]) -> frozenset[str]:
+    """Return the gates that blocked no stop since `wish.since` in its place and host.
+
+    That is true of all stops, not only of those that `stats` counts. A gate that blocked so often
+    elsewhere that it cannot be said quickly is left out.
+    """
+    folders = below(wish.place)
+
+    def matches(place: str, host: str | None) -> bool:
+        is_below = any(place == name or low <= place < high for name, low, high in folders)
+        return (is_below or not folders) and (not wish.host or wish.host == host)
+
+    def is_quiet(db: sqlite3.Connection, gate: str) -> bool:
+        seen = is_recent = 0
+        for begun_at, place, host in db.execute(_BLOCKS, (gate, _MOST_BLOCKS)):
+            seen += 1
+            is_recent = begun_at >= wish.since
+            if is_recent and matches(place, host):
+                return False
+        return seen < _MOST_BLOCKS or not is_recent
+
+    return ledger.connection.read(
+        lambda db: frozenset(gate for gate in gates if is_quiet(db, gate))
+    )
 
 
 _STOPS = f"SELECT id, agent, turn, outcome, {ASKER} FROM stops WHERE id IN"

@@ -15,7 +15,7 @@ from notyet.ledger.past_stops import (
     stops,
 )
 from notyet.ledger.prune import Retention, prune, tidy
-from notyet.ledger.stats import stats
+from notyet.ledger.stats import never_blocked, stats
 from support import gate
 from support import stop as an_event
 
@@ -84,6 +84,15 @@ def test_one_stop_its_turn_the_agents_and_the_statistics_come_by_an_index(ledger
     (gate,) = stats(ledger, StopFilter(outcomes=("blocked",), most=-1)).gates
     assert gate.led_to_pass == 1  # which is looked for in the rest of the turn
     assert scans(ledger, said) == {}
+
+
+def test_whether_a_gate_ever_blocked_comes_from_an_index_of_blocks_alone(ledger, said):
+    assert never_blocked(ledger, StopFilter(), ["lint"]) == frozenset()
+    (asked,) = (sql for sql in said if "r.gate" in sql)
+    with closing(sqlite3.connect(ledger.path)) as db:
+        plan = [step for *_, step in db.execute(f"EXPLAIN QUERY PLAN {asked}")]
+    assert "USING INDEX reports_blocked" in plan[0]
+    assert not [step for step in plan if step.startswith("SCAN") or "TEMP" in step]
 
 
 def test_tidying_up_finds_what_is_old_by_an_index(ledger, said):
