@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from typing import TYPE_CHECKING
 
 from notyet.cli.person import refuse
+from notyet.cli.signals import passed_on
 from notyet.ledger.connection import default_path
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C."""
     try:
-        from notyet.web.server import PortTakenError, listen, serve
+        from notyet.web.server import Page, PortTakenError, listen
         from notyet.web.site import Site
     except ModuleNotFoundError:
         return refuse("page", _MISSING, 2)
@@ -40,8 +43,16 @@ def run(args: argparse.Namespace) -> int:
     except PortTakenError as error:
         return refuse("page", f"{error}; choose another one, or leave out --port")
 
-    def started(address: str) -> None:
-        print(address, flush=True)
+    page = Page(Site(default_path(os.environ)), listening)
+    received: list[int] = []
 
-    serve(Site(default_path(os.environ)), listening, started)
+    def end(number: int) -> None:
+        received.append(number)
+        page.end()
+
+    with passed_on(end):
+        print(page.address, flush=True)
+        page.run()
+    if received and received[0] != signal.SIGINT:
+        sys.exit(128 + received[0])
     return 0

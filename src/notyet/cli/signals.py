@@ -49,6 +49,23 @@ def ended_in_order(last: Callable[[], object] | None = None) -> Iterator[None]:
         _end_by(received[0])
 
 
+@contextmanager
+def passed_on(end: Callable[[int], object]) -> Iterator[None]:
+    """Call `end` with each signal that would end this process during the block.
+
+    Signals that were ignored before, as by `nohup`, stay ignored.
+    """
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    kept = {number: known for number, known in before.items() if known not in _LEFT_ALONE}
+    for number in kept:
+        signal.signal(number, lambda number, _frame: end(number))
+    try:
+        yield
+    finally:
+        for number, known in kept.items():
+            signal.signal(number, known)
+
+
 def _end_by(number: int) -> None:
     if number == signal.SIGINT:
         raise KeyboardInterrupt

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import socket
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,7 @@ import uvicorn
 from notyet.web.app import build
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Generator
 
     from notyet.web.site import Site
 
@@ -30,10 +32,50 @@ def listen(port: int) -> socket.socket:
         raise PortTakenError(f"port {port} cannot be used: {error.strerror}") from error
 
 
-def serve(site: Site, listening: socket.socket, started: Callable[[str], None]) -> None:
-    """Serve a site until a signal ends it; `started` gets the address that opens it."""
-    port = listening.getsockname()[1]
-    config = uvicorn.Config(build(site, _NAMES, port), log_level="warning", lifespan="off")
-    config.timeout_graceful_shutdown = 1  # streams to open pages never end by themselves
-    started(f"http://{LOOPBACK}:{port}/?token={site.token}")
-    uvicorn.Server(config).run(sockets=[listening])
+class Page:
+    """A site that is served on a listening socket."""
+
+    def __init__(self, site: Site, listening: socket.socket) -> None:
+        self._site = site
+        self._listening = listening
+        self.port: int = listening.getsockname()[1]
+        self.origin = f"http://{LOOPBACK}:{self.port}"
+        self.address = f"{self.origin}/?token={site.token}"  # that opens it
+        self._server = _Server(_config(build(site, _NAMES, self.port)))
+
+    def run(self) -> None:
+        """Serve until `end` is called."""
+        try:
+            self._server.run(sockets=[self._listening])
+        finally:
+            self._site.ledger.close()
+
+    def end(self) -> None:
+        """End it, with all streams to open pages; may be called by any thread or signal."""
+        self._server.should_exit = True
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the command."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+def _config(app: object) -> uvicorn.Config:
+    # Nothing that is only used if it happens to be installed, and no line for each request: it
+    # would have the token.
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL + 1)
+    return uvicorn.Config(
+        app,  # type: ignore[arg-type]  # Starlette's types are its own
+        http="h11",
+        ws="none",
+        loop="asyncio",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=0,  # streams never end by themselves
+    )

@@ -1,0 +1,104 @@
+"""A real page on a real ledger, and what a browser without scripts would do with it."""
+
+import http.client
+import json
+import threading
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import pytest
+
+from notyet import Ledger
+from notyet.web.server import Page, listen
+from notyet.web.site import Site
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: http.client.HTTPMessage
+    text: str
+
+    @property
+    def json(self):
+        return json.loads(self.text)
+
+
+class Client:
+    """Asks a running page, with the cookie of its user unless told otherwise."""
+
+    def __init__(self, site, page):
+        self.site, self.port, self.origin, self.address = site, page.port, page.origin, page.address
+        self.ledger = Ledger(site.path)
+        self.cookie = f"notyet_{page.port}={site.cookie}"
+
+    def ask(self, method, path, body=None, **headers):
+        """Send a request; `None` leaves a header out, `_` stands for `-` in names."""
+        sent = {"Cookie": self.cookie, **{n.replace("_", "-"): v for n, v in headers.items()}}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.putrequest(method, path, skip_host="Host" in sent, skip_accept_encoding=True)
+            for name, value in sent.items():
+                if value is not None:
+                    connection.putheader(name, value)
+            if body is not None:
+                connection.putheader("Content-Length", str(len(body)))
+            connection.endheaders(body)
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.headers, answer.read().decode())
+        finally:
+            connection.close()
+
+    def get(self, path, **headers):
+        return self.ask("GET", path, **headers)
+
+    def post(self, path, fields, **headers):
+        """Send a form as the page's own forms do."""
+        body = urlencode({"token": self.site.form_token, **fields}).encode()
+        kind = "application/x-www-form-urlencoded"
+        sent = {"Origin": self.origin, "Content-Type": kind, **headers}
+        return self.ask("POST", path, body, **sent)
+
+
+@pytest.fixture(scope="session")
+def _ending():
+    """Threads of pages that were told to end: that takes some tenths of a second."""
+    threads = []
+    yield threads
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def serve(tmp_path, _ending):
+    """Serve a site with these fields; without a path it has a new, empty ledger."""
+    running = []
+
+    def serve(**fields):
+        fields.setdefault("path", str(tmp_path / f"ledger-{len(running)}.db"))
+        fields.setdefault("cwd", str(tmp_path))
+        site = Site(**fields)
+        page = Page(site, listen(0))
+        thread = threading.Thread(target=page.run)
+        thread.start()
+        client = Client(site, page)
+        running.append((page, thread, client))
+        return client
+
+    yield serve
+    for page, thread, client in running:
+        page.end()
+        _ending.append(thread)
+        client.ledger.close()
+
+
+@pytest.fixture
+def page(serve):
+    """A running page of an empty ledger: `page.get("/")`, `page.ledger`, `page.site`."""
+    return serve()
+
+
+@pytest.fixture
+def get(page):
+    return page.get
