@@ -5,9 +5,9 @@ import json
 import pytest
 
 from notyet import Allow, Block, Decision, Engine, Halt, Ledger, Report
-from notyet.cli.log.stats import verdict
 from notyet.cli.main import main
 from notyet.ledger.stats import GateStats
+from notyet.status.worth import verdict
 from support import gate, stop
 
 

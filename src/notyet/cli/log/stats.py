@@ -10,6 +10,7 @@ from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, one_line, table
 from notyet.core.record import as_dict
 from notyet.ledger.stats import stats
+from notyet.status.worth import FEW_BLOCKS, verdict
 from notyet.times import age, exactly
 
 if TYPE_CHECKING:
@@ -23,11 +24,6 @@ _HEAD = (
 )  # fmt: skip
 _WATCHING = {"GATE": "OBSERVING", "BLOCKED": "WOULD BLOCK", "HALTED": "WOULD HALT"}
 _LEFT = ("GATE", "OBSERVING", "FIXED", "WORTH IT?")  # columns aligned to the left
-_FEW = 10  # answers, below which a share says little
-_FEW_BLOCKS = 5
-_OFTEN = 0.5  # of the blocks led to a pass
-_BROKEN = 0.2  # of the runs gave no answer
-_SLOW = 30.0  # seconds
 
 
 def show_stats(ledger: Ledger, wish: StopFilter, *, as_json: bool) -> int:
@@ -77,7 +73,7 @@ def _row(gate: GateStats) -> tuple[str, ...]:
         parts = ((gate.held, "blocked"), (gate.failed_open, "allowed"))
         broken = ", ".join(f"{count} {word}" for count, word in parts if count)
     share = f"{gate.led_to_pass}/{gate.sent_back}" if gate.sent_back else "-"
-    if gate.sent_back >= _FEW_BLOCKS:
+    if gate.sent_back >= FEW_BLOCKS:
         share += f" ({100 * gate.led_to_pass / gate.sent_back:.0f}%)"
     return (
         gate.gate,
@@ -92,42 +88,3 @@ def _row(gate: GateStats) -> tuple[str, ...]:
         share,
         verdict(gate),
     )
-
-
-def verdict(gate: GateStats) -> str:
-    """Return in plain words whether a gate is worth its time, as far as the numbers say."""
-    asked = gate.asked
-    if not asked:
-        return "never run: nothing changed" if gate.spared else "never run"
-    if asked < _FEW:
-        return f"too early to say: run {asked} times" if asked > 1 else "too early: run once"
-    if gate.problems / asked >= _BROKEN:
-        return f"broken in {100 * gate.problems / asked:.0f}% of its runs: look at it"
-    cost = f"costs {age(gate.p50)} each"
-    if gate.watches:
-        times = f"{gate.stopped} times" if gate.stopped != 1 else "once"
-        return f"only observes; would have {_stopped(gate)} {times}, {cost}"
-    if gate.stopped or gate.held:
-        return _worth(gate)
-    slow = gate.p50 >= _SLOW
-    return f"never blocked, {f'and {cost}: is it needed at every stop?' if slow else cost}"
-
-
-def _worth(gate: GateStats) -> str:
-    """Return what came of the blocks of a gate."""
-    each = age(gate.seconds / (gate.stopped + gate.held))
-    if not gate.sent_back:
-        if gate.halted:
-            return f"{_stopped(gate)}, once per {each} of running"
-        return "blocked, but never sent an agent back: see limits"
-    if gate.sent_back < _FEW_BLOCKS:
-        return f"few blocks so far; one per {each} of running"
-    if gate.led_to_pass / gate.sent_back >= _OFTEN:
-        return f"yes: its blocks are fixed, one per {each} of running"
-    return "its blocks are rarely fixed in the same turn: is its message clear?"
-
-
-def _stopped(gate: GateStats) -> str:
-    if not gate.halted:
-        return "blocked"
-    return "blocked or ended the turn" if gate.blocked else "ended the turn"
