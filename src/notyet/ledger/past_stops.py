@@ -139,38 +139,57 @@ def _of_outcomes(wanted: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _find(db: sqlite3.Connection, wanted: StopFilter) -> list[int]:
-    conditions = ["s.id > ?", "s.id < ?"]
-    values: list[Any] = [wanted.after, wanted.before or ALL]
-
-    def add(condition: str, *its_values: Any) -> None:
-        conditions.append(condition)
-        values.extend(its_values)
-
+    conditions = Conditions(wanted)
+    add = conditions.add
     if wanted.since or wanted.until:
         span = wanted.since, wanted.until or _END_OF_TIME
         # The range of numbers narrows every index. The clock may have been set back, so that
         # there are others in between.
         add("s.id >= ? AND s.id <= ?", *db.execute(_NUMBERS_BETWEEN, span).fetchone())
         add("s.begun_at >= ? AND s.begun_at <= ?", *span)
-    if wanted.outcomes:
-        add(*_of_outcomes(wanted.outcomes))
-    if wanted.session:
-        start = key_text(wanted.session)
-        in_event = '"session_id": ' + dumps(start)[:-1]
-        add(_OF_SESSION, start, start + "\U0010ffff", in_event)
     if wanted.host:
-        host = key_text(wanted.host)
-        add(_OF_HOST, host, f'"host": {dumps(host)}')
+        add(_OF_HOST, *host_values(wanted.host))
     if wanted.gate:
         add("s.id IN (SELECT stop FROM reports WHERE gate = ?)", wanted.gate)
-    if wanted.place:
-        folders = below(wanted.place)
-        any_of = " OR ".join("s.place = ? OR (s.place >= ? AND s.place < ?)" for _ in folders)
-        add(f"({any_of})", *(name for names in folders for name in names))
     most = ALL if wanted.most < 0 else wanted.most
-    matching = " AND ".join(conditions)
-    statement = f"SELECT s.id FROM stops s WHERE {matching} ORDER BY s.id DESC LIMIT ?"
-    return [number for (number,) in db.execute(statement, (*values, most))]
+    statement = f"SELECT s.id FROM stops s WHERE {conditions} ORDER BY s.id DESC LIMIT ?"
+    return [number for (number,) in db.execute(statement, (*conditions.values, most))]
+
+
+class Conditions:
+    """SQL conditions on a stop `s`, joined by AND.
+
+    They begin with what its row alone tells: its number, outcome, session and place.
+    """
+
+    def __init__(self, wanted: StopFilter) -> None:
+        self._texts: list[str] = []
+        self.values: list[Any] = []
+        self.add("s.id > ? AND s.id < ?", wanted.after, wanted.before or ALL)
+        if wanted.outcomes:
+            self.add(*_of_outcomes(wanted.outcomes))
+        if wanted.session:
+            start = key_text(wanted.session)
+            in_event = '"session_id": ' + dumps(start)[:-1]
+            self.add(_OF_SESSION, start, start + "\U0010ffff", in_event)
+        if wanted.place:
+            folders = below(wanted.place)
+            any_of = " OR ".join("s.place = ? OR (s.place >= ? AND s.place < ?)" for _ in folders)
+            self.add(f"({any_of})", *(name for names in folders for name in names))
+
+    def add(self, condition: str, *values: Any) -> None:
+        """Add a condition and its values."""
+        self._texts.append(condition)
+        self.values.extend(values)
+
+    def __str__(self) -> str:
+        return " AND ".join(self._texts)
+
+
+def host_values(host: str) -> tuple[str, str]:
+    """Return a host as agents have it, and as the event of a stop without an agent has it."""
+    name = key_text(host)
+    return name, f'"host": {dumps(name)}'
 
 
 _END_OF_TIME = 1e300

@@ -7,6 +7,7 @@ import pytest
 
 from notyet import Allow, Block, Engine, Ledger
 from notyet.ledger.connection import Connection
+from notyet.ledger.figures import over_time
 from notyet.ledger.past_stops import (
     StopFilter,
     agents,
@@ -67,6 +68,13 @@ def scans(ledger, statements):
                 if is_scan and "USING" not in step:
                     found[sql] = step
     return found
+
+
+@pytest.mark.parametrize("name", WISHES)
+def test_the_stops_of_a_span_are_counted_by_their_time(ledger, said, name):
+    over_time(ledger, StopFilter(**{name: WISHES[name]}), 0.0, 10.0, 5.0)
+    assert scans(ledger, said) == {}
+    assert all("INDEXED BY stops_by_time" in sql for sql in said if " stops s " in sql)
 
 
 @pytest.mark.parametrize("name", WISHES)

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from notyet import Ledger, ledger
-from notyet.ledger import past_stops
+from notyet.ledger import figures, past_stops
 from notyet.ledger.connection import NOW
 from notyet.ledger.migrations import STEPS, schema, statements
 from support import decide, stop
@@ -104,6 +104,9 @@ def asked(tmp_path):
         for outcomes in ((), ("asking",), ("blocked", "passed")):
             wanted = past_stops.StopFilter(outcomes=outcomes, since=1.0, **wish)
             book.connection.read(lambda db, wanted=wanted: past_stops.find(Listening(db), wanted))
+            book.connection.read(
+                lambda db, wanted=wanted: figures.count_stops(Listening(db), wanted, 1.0, 1e12)
+            )
     return {text: where for text, where in said.items() if VERBS.match(text)}
 
 
