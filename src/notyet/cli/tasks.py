@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
 import time
 from typing import TYPE_CHECKING
 
-from notyet.agents import reopen
 from notyet.cli.person import refuse
-from notyet.cli.recovery import PROGRAM, name_of, orphaned, recover, resume_command
+from notyet.cli.recovery import resume_command
 from notyet.cli.streams import readable
 from notyet.cli.terminal import Page, Style, one_line, outcome_cell, table
 from notyet.config.load import NO_LOOK, load
 from notyet.core.record import as_dict
 from notyet.core.remote import is_remote
 from notyet.core.text import listed, visible
-from notyet.engine.engine import Engine
 from notyet.errors import NotyetError, Refused
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.tasks import Tasks
-from notyet.run.proc import is_stopped
-from notyet.supervise import Supervisor
+from notyet.supervise.actions import act, end_orphans, name_of, remarks
 from notyet.times import age
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from notyet.core.task import Result, Run, Task, TaskView
@@ -49,7 +45,7 @@ NOTES = """\
 A task of `notyet with` whose process is gone is ended as interrupted, with its agent,
 by the next `notyet tasks`. A task of another program is left to that program.
 """
-_DELIVERY_TIMEOUT = 5.0  # seconds
+_ACTS = ("steer", "kill", "retry", "dismiss")
 _OPTIONS = ("--all", "--json")
 _RECENT = 20  # tasks that are listed even if they have ended and are delivered
 
@@ -115,34 +111,19 @@ def _do(args: argparse.Namespace, ledger: Ledger) -> int:
             return show_list([], as_json=args.json)
         raise Refused('there are no tasks yet; start one with: notyet with claude "..."')
     if args.verb in {"list", "show"}:
-        if orphaned(ledger):  # else nothing has to be written
-            _supervise(ledger, None)
+        end_orphans(ledger, _say)
         if args.verb == "show":
             return show_task(ledger, _found(ledger, args.id), as_json=args.json)
         return show_list(_listed(ledger, all_of_them=args.all), as_json=args.json)
     task = _found(ledger, args.id)
-    _check_owner(ledger, task, args.verb)
     prompt = args.prompt or ""
     if args.verb == "steer" and prompt == "-":
         prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
-    return _supervise(ledger, lambda supervisor: _ACTS[args.verb](supervisor, task, prompt))
-
-
-def _check_owner(ledger: Ledger, task: str, verb: str) -> None:
-    """Refuse to wait for a process that cannot answer. Raises Refused."""
-    (view,) = Tasks(ledger).views(task)
-    if view.ended_at is not None:
-        return
-    if verb == "steer" and not view.owner_alive and view.program != PROGRAM:
-        raise Refused(
-            f"the process that has task {task} is gone; its program goes on with it when it runs "
-            f"again, or end it with: notyet tasks kill {task}"
-        )
-    if view.owner_alive and is_stopped(view.owner_pid):
-        raise Refused(
-            f"process {view.owner_pid}, which has task {task}, is stopped; continue it with fg in "
-            f"its terminal, or with: kill -CONT {view.owner_pid}"
-        )
+    done = act(ledger, args.verb, task, _say, text=prompt)
+    if not done.is_done:
+        return refuse("tasks", done.text)
+    print(done.text)
+    return 0
 
 
 def _found(ledger: Ledger, prefix: str) -> str:
@@ -161,77 +142,6 @@ def _listed(ledger: Ledger, *, all_of_them: bool) -> list[TaskView]:
         return tasks.views(most=-1)
     wanted = (*tasks.active(), *tasks.undelivered(), *tasks.views(most=_RECENT))
     return sorted({view.task.id: view for view in wanted}.values(), key=lambda v: -v.created_at)
-
-
-def _supervise(ledger: Ledger, act: Callable[[Supervisor], Awaitable[int]] | None) -> int:
-    """Recover what dead processes left, and then act."""
-
-    async def work() -> int:
-        engine = Engine(ledger=ledger, warn=_say)
-        async with Supervisor(engine, ledger, reopen, program=PROGRAM) as supervisor:
-            for found in await recover(supervisor, ledger):
-                _say(found)
-            return 0 if act is None else await act(supervisor)
-
-    return asyncio.run(work())
-
-
-async def _steer(supervisor: Supervisor, task: str, prompt: str) -> int:
-    await supervisor.steer(task, prompt)
-    print(f"{task} continues with your prompt")
-    return 0
-
-
-async def _kill(supervisor: Supervisor, task: str, _prompt: str) -> int:
-    left = await supervisor.recover(unfinished="end", only=task)
-    if left:
-        result = await left[0].result()
-        print(f"{task} was left by a dead process, and is {result.ending} now")
-        return 0
-    if await supervisor.kill(task):
-        print(f"{task} is killed")
-        return 0
-    view = await supervisor.task(task)
-    _say(f"{task} had ended before ({view.ending or 'done'})")
-    return 1
-
-
-async def _retry(supervisor: Supervisor, task: str, _prompt: str) -> int:
-    """Deliver a result again; to a supervised parent from here."""
-    view = await supervisor.task(task)
-    if view.task.scope == "agent" and view.delivery in {"delivered", "dismissed"}:
-        _say(f"its result was {view.delivery}; read it with: notyet tasks show {task}")
-        return 1
-    await supervisor.retry(task)
-    view = await supervisor.task(task)
-    if view.task.parent and not view.owner_alive:  # its parent may still be at work elsewhere
-        supervisor.deliver = supervisor.tell_parent
-    loop = asyncio.get_running_loop()
-    ends = loop.time() + _DELIVERY_TIMEOUT
-    while view.delivery in {"pending", "leased"} and loop.time() < ends:
-        await asyncio.sleep(0.1)
-        view = await supervisor.task(task)
-    if view.delivery == "suspended":
-        _say(f"still undelivered: {view.delivery_error}")
-        return 1
-    if view.delivery == "delivered":
-        print(f"the result of {task} is delivered")
-    else:
-        print(f"the result of {task} waits for the program that takes it")
-    return 0
-
-
-async def _dismiss(supervisor: Supervisor, task: str, _prompt: str) -> int:
-    view = await supervisor.task(task)
-    if view.delivery == "delivered" and not view.maybe_unnotified:
-        _say(f"its result was delivered; read it with: notyet tasks show {task}")
-        return 1
-    await supervisor.dismiss(task)
-    print(f"the result of {task} is dismissed; it can still be read with: notyet tasks show {task}")
-    return 0
-
-
-_ACTS = {"steer": _steer, "kill": _kill, "retry": _retry, "dismiss": _dismiss}
 
 
 _HEAD = ("ID", "STATE", "OUTCOME", "AGENT", "RUNS", "AGE", "TASK")
@@ -273,7 +183,7 @@ def show_list(views: Sequence[TaskView], *, as_json: bool) -> int:
     print(head)
     for line, view in zip(lines, views, strict=True):
         print(line)
-        for remark in _remarks(view):
+        for remark in remarks(view):
             print(style.paint(f"{margin}  {remark}", "yellow"))
     return 0
 
@@ -286,25 +196,6 @@ def _plain(view: TaskView) -> dict[str, Any]:
 
 def _state(view: TaskView) -> str:
     return view.state if view.ended_at is None else (view.ending or "ended")
-
-
-def _remarks(view: TaskView) -> list[str]:
-    """Return what a person may have to do something about."""
-    task = view.task.id
-    if view.ended_at is None:
-        if view.owner_alive:
-            return []
-        end = f"notyet tasks kill {task}"
-        return [f"its process is gone; its program continues it when it runs again, or: {end}"]
-    if view.delivery == "suspended":
-        error = one_line(view.delivery_error, 200)
-        return [f"undelivered: {error}; try again with: notyet tasks retry {task}"]
-    if view.delivery in {"pending", "leased"} and not view.owner_alive:
-        return ["undelivered: the program that takes its result is not running"]
-    if view.maybe_unnotified and view.delivery != "dismissed":
-        died = "its process died while it notified observers"
-        return [f"maybe not delivered: {died}; hide this with: notyet tasks dismiss {task}"]
-    return []
 
 
 def show_task(ledger: Ledger, task: str, *, as_json: bool) -> int:
@@ -360,7 +251,7 @@ class _Page(Page):
         if view.ended_at is not None:
             since += f", took {age(view.ended_at - view.created_at)}"
         self.fact("state", f"{_state(view)}{outcome} ({since})")
-        for remark in _remarks(view):
+        for remark in remarks(view):
             self.fact("", self.paint(remark, "yellow"))
         agent = visible(view.agent or "-") + (f", a {task.agent_type}" if task.agent_type else "")
         self.fact("agent", f"{agent} in {visible(task.cwd)}")

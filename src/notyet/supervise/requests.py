@@ -34,8 +34,11 @@ class Requests:
         self._store = context.store
         self._insist = context.store.insist
 
-    async def make(self, task: str, what: What, text: str = "") -> bool:
-        """Carry out a request; False if the task had ended before. Raises Refused."""
+    async def make(self, task: str, what: What, text: str = "", key: str = "") -> bool:
+        """Carry out a request; False if the task had ended before. Raises Refused.
+
+        A steer or message with a known key is ignored.
+        """
         runs, mover = self._store.runs, self._context.owner
         if what in _ENDINGS:
             seen = await self._insist(self._store.tasks.look, task)
@@ -44,9 +47,10 @@ class Requests:
             return seen.run.state not in FINAL and await self._end(task, _ENDINGS[what])
         if what == "steer":
             pause = self._context.settings.steer_pause
-            await self._insist(runs.steer, task, mover, new_key(), text, pause)
+            await self._insist(runs.steer, task, mover, key or new_key(), text, pause)
         else:
-            await self._insist(runs.say, task, "user", new_key(), text, new_key(), mover=mover)
+            said = (task, "user", key or new_key(), text, new_key())
+            await self._insist(runs.say, *said, mover=mover)
         self._context.poke(task)
         return True
 

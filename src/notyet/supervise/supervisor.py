@@ -189,13 +189,19 @@ class Supervisor:
             asked = await self._below(asked, _id(parent))
         return await self._start(session, asked)
 
-    async def say(self, task: Handle | str, text: str) -> None:
-        """Queue a user's message: it is sent when the turn ends, and beats a block."""
-        await self._do(task, "say", _prompt(text))
+    async def say(self, task: Handle | str, text: str, *, key: str = "") -> None:
+        """Queue a user's message: it is sent when the turn ends, and beats a block.
 
-    async def steer(self, task: Handle | str, prompt: str) -> None:
-        """Abort the current turn and continue with this prompt. Raises Refused."""
-        await self._do(task, "steer", _prompt(prompt))
+        A message with a `key` is sent once, however often it is said.
+        """
+        await self._do(task, "say", _prompt(text), key)
+
+    async def steer(self, task: Handle | str, prompt: str, *, key: str = "") -> None:
+        """Abort the current turn and continue with this prompt. Raises Refused.
+
+        A prompt with a `key` is sent once, however often it is given.
+        """
+        await self._do(task, "steer", _prompt(prompt), key)
 
     async def kill(self, task: Handle | str) -> bool:
         """End a task and its descendants without running gates; False if it had ended before."""
@@ -209,9 +215,10 @@ class Supervisor:
         """End a task because its user pressed Escape; queued messages are kept."""
         return await self._do(task, "interrupt")
 
-    async def _do(self, task: Handle | str, what: What, text: str = "") -> bool:
+    async def _do(self, task: Handle | str, what: What, text: str = "", key: str = "") -> bool:
         # Finished even if cancelled: an agent that the ledger calls killed must not go on.
-        return await _shielded(self._context.begin(self._requests.make(_id(task), what, text)))
+        request = self._requests.make(_id(task), what, text, key)
+        return await _shielded(self._context.begin(request))
 
     async def finish(self, run: str, turn: Turn) -> bool:
         """Record a signal that a run has ended; False if it is too late, or superseded."""

@@ -13,10 +13,11 @@ from notyet.agents import reopen
 from notyet.agents.script import script_from
 from notyet.agents.scripted import ScriptedSession
 from notyet.cli.main import main
-from notyet.cli.recovery import PROGRAM, resume_command
+from notyet.cli.recovery import resume_command
 from notyet.cli.with_agent import keys as with_keys
 from notyet.cli.with_agent.keys import Keyboard
 from notyet.supervise import Supervisor
+from notyet.supervise.actions import PROGRAM
 from with_runs import HANGS
 
 ESCAPE = b"\x1b"

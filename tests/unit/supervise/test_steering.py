@@ -236,3 +236,21 @@ def test_a_session_that_has_no_news_is_steered_once_its_turn_is_over(world):
     world.block(1)
     result = world.spawned(Silent())
     assert (result.text, result.generation, result.steers) == ("good", 2, 1)
+
+
+@pytest.mark.rule("K16")
+def test_the_same_message_or_steer_given_twice_with_one_key_is_sent_once(world):
+    agent = Agent(Agent.WAIT, Agent.WAIT, Agent.WAIT, "done")
+    handle = world.launch(agent)
+    world.at_work(agent)
+    for _ in range(2):
+        world.do(world.supervisor.steer(handle, "Use the new API.", key="page:1"))
+        world.until(lambda: len(agent.got) == 2 and world.state(handle) == "running")
+    for _ in range(2):
+        world.do(world.supervisor.say(handle, "Mind the readme.", key="page:2"))
+    agent.come_back(Turn(text="did"))
+    world.until(lambda: len(agent.got) == 3)
+    world.do(world.supervisor.say(handle, "Mind the readme.", key="page:2"))
+    agent.come_back(Turn(text="did that too"))
+    assert world.result(handle).text == "did that too"
+    assert agent.got == ["do it", "Use the new API.", "Mind the readme."]

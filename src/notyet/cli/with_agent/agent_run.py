@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from notyet.agents import open_session, reopen
-from notyet.cli.recovery import PROGRAM, recover, resume_command, task_of_session
+from notyet.cli.recovery import resume_command, task_of_session
 from notyet.cli.signals import ended_in_order
 from notyet.cli.terminal import waiting
 from notyet.cli.with_agent.keys import Presses
@@ -29,6 +29,7 @@ from notyet.errors import NotyetError, Refused
 from notyet.ledger.ledger import Ledger
 from notyet.run.groups import adopt_orphans, sweep
 from notyet.supervise import Supervisor, SupervisorSettings
+from notyet.supervise.actions import PROGRAM, recover
 
 if TYPE_CHECKING:
     import argparse
