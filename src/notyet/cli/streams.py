@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import sys
@@ -10,6 +11,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import TextIO
+
+# What is drawn where an encoding lacks our signs; of other letters, the number is shown.
+_IN_ASCII = {"✓": "+", "✗": "x", "■": "#", "·": "-", "…": "..."}
+_IN_ASCII |= dict(zip("▁▂▃▄▅▆▇█", "_.:-=+*#", strict=True))
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
+    assert isinstance(error, UnicodeEncodeError)  # only writing needs it
+    sign = _IN_ASCII.get(error.object[error.start])
+    return (sign, error.start + 1) if sign else codecs.backslashreplace_errors(error)
+
+
+codecs.register_error("notyet.ascii", _in_ascii)
 
 
 def give_up(stream: TextIO) -> None:
@@ -59,4 +73,4 @@ def open_streams() -> None:
             setattr(sys, name, os.fdopen(fd, mode, encoding="utf-8", closefd=False))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # its encoding may lack a letter
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors="notyet.ascii")

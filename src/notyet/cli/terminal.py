@@ -162,11 +162,14 @@ def table(
     widths = [max(cell_len(row[at]) for row in (list(head), *names)) for at in range(last)]
     widths = [max(pair) for pair in zip(widths, [*least, *([0] * last)], strict=False)]
     space = (columns or width(style.stream)) - len(_GAP) * last
-    while sum(widths) + _MIN_LAST > space and max(widths, default=0) > _MIN_NAME:
+    least_last = min(
+        _MIN_LAST, max(cell_len(_text(row[last])[:_MIN_LAST]) for row in (head, *rows))
+    )
+    while sum(widths) + least_last > space and max(widths, default=0) > _MIN_NAME:
         widths[widths.index(max(widths))] -= 1
     heads = [*(cut(name, wide) for name, wide in zip(head, widths, strict=False)), *head[last:]]
     names = [[*map(shorten_middle, row, widths)] for row in names]
-    room = max(_MIN_LAST, space - sum(widths))
+    room = max(least_last, space - sum(widths))
 
     def line(cells: Sequence[str], colours: Sequence[str]) -> str:
         shown = []
@@ -185,6 +188,29 @@ def table(
         first, *more = wrapped(_text(row[last]), room) or [""]
         lines.append(line([*cells, first], colours))
         lines += [line([*([""] * last), part], colours) for part in more]
+    return lines
+
+
+def table_or_list(
+    head: Sequence[str], rows: Sequence[Sequence[Cell]], style: Style | None = None
+) -> list[str]:
+    """Return the lines of a table; on a terminal too narrow for it, a line for each cell."""
+    style = style or Style(sys.stdout)
+    columns = width(style.stream)
+    texts = [head, *([one_line(_text(cell), _MIN_LAST) for cell in row] for row in rows)]
+    needed = [max(cell_len(row[at]) for row in texts) for at in range(len(head))]
+    least = sum(min(wide, _MIN_NAME) for wide in needed[:-1]) + needed[-1]
+    if least + len(_GAP) * (len(head) - 1) <= columns:
+        return table(head, rows, style)
+    indent = max(map(len, head)) + 2 * len(_GAP)
+    lines = []
+    for title, *cells in rows:
+        lines.append(style.paint(one_line(f"{head[0]} {_text(title)}", columns), "bold"))
+        for name, cell in zip(head[1:], cells, strict=True):
+            parts = wrapped(_text(cell), max(_MIN_LAST, columns - indent)) if _text(cell) else ()
+            for at, part in enumerate(parts):
+                label = f"{_GAP}{name if not at else '':<{indent - len(_GAP)}}"
+                lines.append(style.paint(label, "dim") + style.paint(part, _colour(cell)))
     return lines
 
 
@@ -223,7 +249,7 @@ def paged() -> Iterator[None]:
     text = printed.getvalue()
     if text.count("\n") >= _size(terminal)[1]:
         with suppress(OSError):  # there is no such program
-            content = text.encode("utf-8", "replace")
+            content = text.encode(terminal.encoding, terminal.errors or "replace")
             subprocess.run(pager, input=content, check=False)  # noqa: S603  # the user's own
             return
     terminal.write(text)

@@ -59,6 +59,16 @@ def group_of(outcome: str, why: str) -> str:
     return _GROUP[LOUD.get(outcome, "")]
 
 
+_WORDS = {"blocked": "sent back", "halted": "turn ended", "observed": "passed", "asking": "running"}
+
+
+def outcome_words(outcome: str, why: str) -> str:
+    """Return an outcome as people read it: sent back, passed, NOT PASSED, NOT CHECKED, skipped."""
+    if group_of(outcome, why) == "not_checked":
+        return UNCHECKED
+    return LOUD.get(outcome) or _WORDS.get(outcome, outcome)
+
+
 def in_log(stop: int) -> str:
     """Return where the user reads more about a stop; empty if it is not recorded."""
     return f" (notyet log {stop})" if stop else ""

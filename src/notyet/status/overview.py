@@ -10,10 +10,12 @@ from notyet.config.compile import compile_text, examine
 from notyet.config.compiled import read_record
 from notyet.config.find import state_folder, text_of
 from notyet.config.load import NO_LOOK, load
-from notyet.core.gate import EVERY_AGENT, machine_of
+from notyet.core.gate import EVERY_AGENT, Command, machine_of
 from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import replace as replace_record
 from notyet.core.remote import is_remote
+from notyet.core.text import first_line
+from notyet.core.verdict import outcome_words
 from notyet.errors import LedgerError
 from notyet.hosts import all_hosts
 from notyet.hosts.openclaw import OPENCLAW
@@ -51,6 +53,11 @@ class GateHere:
     observe: bool = False
     trusted: bool = True
     hosts: list[str] = field(default_factory=list)
+    runs: str = ""  # its command or function, for people only
+
+    def plain(self) -> dict[str, Any]:
+        """Return the gate for `--json`."""
+        return {name: value for name, value in vars(self).items() if name != "runs"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +68,7 @@ class Recent:
     size: int = 0  # bytes; 0: there is none yet
     sessions: tuple[dict[str, Any], ...] = ()
     decisions: tuple[dict[str, Any], ...] = ()
+    words: tuple[str, ...] = ()  # the outcomes of the decisions, for people
     problem: str = ""
 
 
@@ -143,7 +151,15 @@ def _gate(gate: Gate, workspace: str, stage: int) -> GateHere:
         timeout=gate.timeout,
         place=place.url if place else "",
         observe=gate.observe,
+        runs=_runs(gate),
     )
+
+
+def _runs(gate: Gate) -> str:
+    check = gate.check
+    if not isinstance(check, Command):
+        return ""
+    return first_line(str(check.options.get("python") or check.line))
 
 
 def agents_of(gate: Gate) -> str:
@@ -236,8 +252,13 @@ def recent(
         stops = past_stops.stops(ledger, past_stops.StopFilter(place=place, most=_MOST))
     except LedgerError as error:
         return Recent(path=ledger.path, size=size, problem=error.detail)
-    sessions, decisions = tuple(map(session, agents)), tuple(map(_decision, stops))
-    return Recent(path=ledger.path, size=size, sessions=sessions, decisions=decisions)
+    return Recent(
+        path=ledger.path,
+        size=size,
+        sessions=tuple(map(session, agents)),
+        decisions=tuple(map(_decision, stops)),
+        words=tuple(outcome_words(stop.outcome, stop.why) for stop in stops),
+    )
 
 
 def _decision(stop: past_stops.PastStop) -> dict[str, Any]:

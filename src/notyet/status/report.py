@@ -119,7 +119,7 @@ class StatusReport:
             "gated": self.answer.state == "yes",
             "answer": asdict(self.answer) | {"but": list(self.answer.but)},
             "faults": [one.plain() for one in self.faults],
-            "gates": [vars(one) for one in self.gates],
+            "gates": [one.plain() for one in self.gates],
             "limits": self.limits,
             "hosts": [status.plain() for status in self.hosts],
             "sessions": list(self.recent.sessions),

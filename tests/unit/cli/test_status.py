@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from config_places import hooks, write
 from conftest import git
@@ -56,21 +57,72 @@ def test_gates_limits_sessions_and_decisions(world):
     lines = lines_of(world.shown()[1])
     for line in (
         "but not subagents of Claude Code: they only observe",
-        "gate stage for runs timeout from",
-        "lint 1 main agent files changed 10m notyet.toml:3",
-        "tests 2 main agent src/** changed 90s notyet.toml:5",
-        "review 1, observes cod* always 10m notyet.toml:10",
-        "max_blocks 4 notyet.toml:2",
-        "wait_for_background yes default",
-        "claude cap 7 Claude Code may override block 8 in a row",
+        "gate runs for when stage timeout from",
+        "lint test -e ready main agent files changed 1 10m notyet.toml:3",
+        "tests true main agent src/** changed 2 90s notyet.toml:5",
+        "review true cod* always 1, observes 10m notyet.toml:10",
+        "limits 4 send-backs a turn (notyet.toml:2) · 50 a session · give up after 3 equal failures"
+        " · wait for background agents · as many commands at once as cores · claude cap 7"
+        " (Claude Code may override block 8 in a row)",
     ):
         assert line in lines
     at = lines.index("session agent host turn sent back last seen")
     assert lines[at + 1].startswith("s2 a7 claude 1 0 of 4 passed ")
-    assert lines[at + 2].startswith("s1 main claude 1 2 of 4 blocked ")
+    assert lines[at + 2].startswith("s1 main claude 1 2 of 4 sent back ")
     at = lines.index("stop when outcome host why")
     assert [line.split()[0] for line in lines[at + 1 : at + 4]] == ["3", "2", "1"]
-    assert lines[at + 2].split()[2:] == ["blocked", "claude", "lint", "blocked"]
+    assert lines[at + 2].split()[2:] == ["sent", "back", "claude", "lint", "blocked"]
+
+
+def test_limits_that_are_off_are_said_in_words(world):
+    limits = "stuck_after = 0\nsession_ceiling = 0\nwait_for_background = false\njobs = 2\n"
+    world.gates(f"[limits]\n{limits}{GATES}")
+    said = world.shown()[1]
+    for words in (
+        "no limit for a session (notyet.toml:3)",
+        "never give up on equal failures (notyet.toml:2)",
+        "do not wait for background agents (notyet.toml:4)",
+        "2 commands at once (notyet.toml:5)",
+    ):
+        assert words in said
+
+
+def test_hosts_are_a_table_with_what_is_wrong_below_and_the_fix_in_the_last_line(world):
+    world.register("project")
+    world.program("gemini", "echo 0.61.0")
+    world.program("codex", "echo codex-cli 0.166.0")
+    folder = world.home / ".codex"
+    folder.mkdir()
+    (folder / "hooks.json").write_text("{")
+    said = world.shown()[1]
+    lines = said.splitlines()
+    at = lines.index("host         state")
+    assert lines[at + 1 : at + 7] == [
+        "Claude Code  registered for you (~/.claude/settings.json) and for this project "
+        "(.claude/settings.json), 2.1.325: registered-twice",
+        lines[at + 2],
+        "Codex        not registered, 0.166.0: file-invalid",
+        f"             {world.bin}/codex",
+        "Gemini CLI   not registered, 0.61.0: notyet install gemini",
+        f"             {world.bin}/gemini",
+    ]
+    assert "Stop, SubagentStop" in lines[at + 2]
+    assert "would run lint, tests" in lines[at + 2]
+    assert said.index("[file-invalid]") < said.index("[registered-twice]")
+    assert lines[-2:] == ["", "fix: " + lines[-1].removeprefix("fix: ")]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_no_line_is_longer_than_the_terminal(world, monkeypatch, columns):
+    world.gates(f'{STAGED}[gates."{"long" * 10}"]\nrun = "echo {"words " * 30}"\n')
+    world.program("gemini", "echo 0.61.0")
+    stop(world, session_id="測試" * 40)
+    monkeypatch.setattr("notyet.cli.terminal.is_terminal", lambda _: True)
+    monkeypatch.setattr("notyet.cli.terminal._size", lambda _: (columns, 24))
+    monkeypatch.setenv("NO_COLOR", "1")
+    said = world.shown()[1]
+    assert max(map(cell_len, said.splitlines())) <= columns
+    assert "gate" in said.split()
 
 
 @pytest.mark.rule("B11")
@@ -90,10 +142,8 @@ def test_a_fault_is_one_sentence_with_its_place_and_the_fix(world):
     code, said = world.shown("claude")
     lines = lines_of(said)
     assert code == 1
-    assert lines[:2] == [
-        "NO disableAllHooks is true, so Claude Code runs no hook at all.",
-        "fix: remove it",
-    ]
+    assert lines[0] == "NO disableAllHooks is true, so Claude Code runs no hook at all."
+    assert lines[-1] == "fix: remove it"
     at = next(n for n, line in enumerate(lines) if "[hooks-disabled]" in line)
     number = world.settings.read_text().splitlines().index('  "disableAllHooks": true') + 1
     assert lines[at + 1 :][:2] == [f"at: {world.settings}:{number}:3", "fix: remove it"]
@@ -131,7 +181,7 @@ def test_a_host_whose_version_is_unknown_is_no_fault(world, monkeypatch):
 
 def test_the_version_may_have_a_v_and_a_date_after_it(world):
     world.program("claude", "echo 'Claude Agent v2.1.325 (2026.7.20)'")
-    assert any(line.startswith("Claude Code 2.1.325 ") for line in lines_of(world.shown()[1]))
+    assert "(~/.claude/settings.json), 2.1.325\n" in world.shown()[1]
 
 
 def test_a_look_records_nothing(world):
@@ -164,10 +214,11 @@ def test_a_host_that_is_not_used_beside_another_is_only_a_warning(world):
     world.program("codex", "echo codex-cli 0.166.0")
     code, said = world.shown()
     assert code == 0
-    assert "warning     notyet is not registered with Codex." in said
+    assert "Codex        not registered, 0.166.0: notyet install codex\n" in said
     code, said = world.shown("codex")
     assert code == 1
-    assert "fault       notyet is not registered with Codex." in said
+    assert "fault      notyet is not registered with Codex." in said
+    assert said.endswith("\nfix: notyet install codex\n")
 
 
 @pytest.mark.parametrize("text", ["[]", "5", '"hooks"', '{"hooks": {"Stop": [5, {"hooks": 5}]}}'])

@@ -24,7 +24,7 @@ def test_it_says_where_gates_run_and_whether_it_connected(world, box, tmp_path):
         world.monkeypatch.setenv(name, value)
     code, said = world.shown("claude")
     assert code == 0
-    assert "tests 1 main agent files changed 10m box notyet.toml:2" in " ".join(said.split())
+    assert "main agent files changed box notyet.toml:2" in " ".join(said.split())
     assert f"perhaps not all: tests: runs on {box.url(tmp_path)}, which" in said
     assert box.masters() == {}
     code, said = world.status("--ask")

@@ -37,3 +37,8 @@ def test_a_letter_that_a_stream_lacks_is_shown_by_its_number(folder, argv, encod
     assert ended.returncode == RUNS[argv]
     assert ended.stdout or ended.stderr
     (ended.stdout + ended.stderr).decode(encoding)
+
+
+def test_our_own_signs_have_a_likeness_in_ascii(folder):
+    assert "tëst😀 ✓ " in run(folder, ["log"], "utf-8").stdout.decode()
+    assert "t\\xebst\\U0001f600 + " in run(folder, ["log"], "ascii").stdout.decode()

@@ -23,6 +23,7 @@ from notyet.cli.terminal import (
     outcome_cell,
     shorten_middle,
     table,
+    table_or_list,
     waiting,
 )
 
@@ -79,9 +80,29 @@ def test_the_last_column_is_cut_to_the_terminal_and_never_to_nothing():
 
 def test_a_narrow_terminal_shortens_the_widest_columns_first():
     row = [("a-long-name-of-a-gate", "passed", "because of it")]
-    lines = table(("GATE", "RESULT", "WHY"), row, PLAIN, columns=45)
+    lines = table(("GATE", "RESULT", "WHY"), row, PLAIN, columns=42)
     assert lines[1] == "a-long-n...f-a-gate  passed  because of it"
     assert max(map(len, table(("GATE", "RESULT", "WHY"), row, PLAIN, columns=40))) <= 40
+
+
+def test_a_table_that_does_not_fit_is_a_list(monkeypatch):
+    head = ("gate", "for", "when", "runs")
+    rows = [("lint", "main", ("always", "red"), "make lint"), ("測試", "main", "", "make " * 9)]
+    monkeypatch.setattr("notyet.cli.terminal.width", lambda _: 36)
+    assert table_or_list(head, rows, PLAIN) == table(head, rows, PLAIN, columns=36)
+    monkeypatch.setattr("notyet.cli.terminal.width", lambda _: 32)
+    assert table_or_list(head, rows, PLAIN) == [
+        "gate lint",
+        "  for   main",
+        "  when  always",
+        "  runs  make lint",
+        "gate 測試",
+        "  for   main",
+        "  runs  make make make make make",
+        "        make make make make",
+    ]
+    painted = table_or_list(head, rows, Style(Terminal()))
+    assert "\x1b[2m  when  \x1b[0m\x1b[31malways\x1b[0m" in painted
 
 
 def test_the_last_column_can_be_wrapped():

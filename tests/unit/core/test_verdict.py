@@ -1,7 +1,7 @@
 import pytest
 
 from notyet import Allow, Block, Halt, Problem, Report
-from notyet.core.verdict import OUTCOMES
+from notyet.core.verdict import OUTCOMES, outcome_words
 
 
 @pytest.mark.rule("A5")
@@ -53,3 +53,23 @@ def test_a_problem_reads_as_kind_and_detail():
 @pytest.mark.rule("A8")
 def test_the_outcomes_are_the_ten_words_of_the_contract():
     assert len(OUTCOMES) == len(set(OUTCOMES)) == 10
+
+
+@pytest.mark.parametrize(
+    ("outcome", "why", "words"),
+    [
+        ("passed", "", "passed"),
+        ("observed", "lint would have blocked", "passed"),
+        ("blocked", "tests", "sent back"),
+        ("halted", "tests", "turn ended"),
+        ("stuck", "tests", "NOT PASSED"),
+        ("overridden", "tests", "NOT PASSED"),
+        ("failed_open", "tests", "NOT CHECKED"),
+        ("skipped", "off", "NOT CHECKED"),
+        ("skipped", "unchanged", "skipped"),
+        ("asking", "", "running"),
+        ("", "", ""),
+    ],
+)
+def test_people_read_an_outcome_in_words(outcome, why, words):
+    assert outcome_words(outcome, why) == words
