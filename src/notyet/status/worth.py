@@ -16,8 +16,11 @@ _BROKEN = 0.2  # of the runs gave no answer
 _SLOW = 30.0  # seconds
 
 
-def verdict(gate: GateStats) -> str:
-    """Return in plain words whether a gate is worth its time, as far as the numbers say."""
+def verdict(gate: GateStats, *, never: str = "never blocked") -> str:
+    """Return in plain words whether a gate is worth its time, as far as the numbers say.
+
+    `never` is said of a gate whose numbers have no block.
+    """
     asked = gate.asked
     if not asked:
         return "never run: nothing changed" if gate.spared else "never run"
@@ -32,7 +35,7 @@ def verdict(gate: GateStats) -> str:
     if gate.stopped or gate.held:
         return _worth(gate)
     slow = gate.p50 >= _SLOW
-    return f"never blocked, {f'and {cost}: is it needed at every stop?' if slow else cost}"
+    return f"{never}, {f'and {cost}: is it needed at every stop?' if slow else cost}"
 
 
 def _worth(gate: GateStats) -> str:

@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from notyet.core.record import Record, plain
 from notyet.errors import LedgerError
-from notyet.web import now
+from notyet.web import gates, now
 from notyet.web.access import Guard
 from notyet.web.layout import document, section
 from notyet.web.site import Drawing, NotShownError, Query, Screen
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from notyet.web.site import Site
 
 STATIC = os.path.join(os.path.dirname(__file__), "static")
-SCREENS: tuple[Screen, ...] = (now.SCREEN,)
+SCREENS: tuple[Screen, ...] = (now.SCREEN, gates.SCREEN)
 
 
 def build(site: Site, hosts: Iterable[str], port: int) -> Starlette:

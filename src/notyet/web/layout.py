@@ -13,7 +13,7 @@ from notyet.core.text import clean, visible
 from notyet.core.verdict import LOUD, group_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from htpy import Element, Node
 
@@ -109,13 +109,32 @@ def section(title: str, *body: Node, id: str = "", note: Node = None) -> Element
     return h.section({"id": id} if id else {})[h.h2[title, " ", note and h.small[note]], body]
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[Node]], *, empty: str) -> Element:
-    """Return a table; `empty` says what it means that there are no rows."""
-    drawn = [h.tr[(h.td[cell] for cell in row)] for row in rows]
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[Node]],
+    *,
+    empty: str,
+    numbers: Collection[str] = (),
+) -> Element:
+    """Return a table; `empty` says what it means that there are no rows.
+
+    The columns named in `numbers` are aligned to the right.
+    """
+    kinds = [{"class": "number"} if name in numbers else {} for name in head]
+    drawn = [
+        h.tr[(h.td(kind)[cell] for kind, cell in zip(kinds, row, strict=True))] for row in rows
+    ]
     if not drawn:
         return h.p(".empty")[empty]
-    return h.div(".wide")[
-        h.table[h.thead[h.tr[(h.th(scope="col")[name] for name in head)]], h.tbody[drawn]]
+    names = (h.th(kind, scope="col")[name] for kind, name in zip(kinds, head, strict=True))
+    return h.div(".wide")[h.table[h.thead[h.tr[names]], h.tbody[drawn]]]
+
+
+def bar(value: float, most: float) -> Element:
+    """Return a value as the length of a bar, beside the largest one."""
+    width = f"{100 * value / most:.1f}" if most else "0"
+    return h.svg(".bar", viewBox="0 0 100 8", preserveAspectRatio="none", aria_hidden="true")[
+        h.rect(width=width, height="8")
     ]
 
 
