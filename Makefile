@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-clients test-bench lint format bench bench-quick soak docs record clean
+.PHONY: help demo test test-clients test-bench test-browser lint format bench bench-quick soak docs record clean
 
 help:
 	@echo "make demo    scripted agents meet the gates"
 	@echo "make test    lint, types, layers, tests with coverage, rules (about four minutes on two cores)"
 	@echo "make test-clients  every proven host as the real program, with a scripted model; fetches them once (about 3.8 GB unpacked for all), HOSTS=goose,droid selects, FULL=1 runs all tests"
 	@echo "make test-bench    the benchmark works (a minute); how fast notyet is, make bench says"
+	@echo "make test-browser  the page in a real Chromium, where there is one"
 	@echo "make lint    ruff, mypy and import-linter only"
 	@echo "make bench   speed, as ratios to a floor measured in the same run; renders docs/performance.md (about five minutes)"
 	@echo "make bench-quick  the same with small sizes, printed only (a minute)"
@@ -30,6 +31,9 @@ test-clients: $(VENV)/ready
 # Each area of the benchmark, with tiny sizes.
 test-bench: $(VENV)/ready
 	@$(BIN)/python tools/checks.py bench
+
+test-browser: $(VENV)/browser
+	@$(BIN)/python tools/checks.py browser
 
 lint: $(VENV)/ready
 	@$(BIN)/python tools/checks.py lint
@@ -79,4 +83,9 @@ $(VENV)/installed: pyproject.toml requirements/dev.txt | supported-python
 # The same with the tools that test it.
 $(VENV)/ready: $(VENV)/installed
 	@$(PIP) --requirement requirements/dev.txt
+	@touch $@
+
+# The same with what drives a browser.
+$(VENV)/browser: $(VENV)/ready requirements/browser.txt
+	@$(PIP) --requirement requirements/browser.txt
 	@touch $@

@@ -8,8 +8,8 @@ import pytest
 
 import sshd as sshd_program
 
-# Real programs, which are fetched first, and the benchmark: run only if named on the command line.
-APART = [os.path.join(os.path.dirname(__file__), name) for name in ("clients", "bench")]
+# Real programs, which are fetched first, the benchmark and the browser: only if named.
+APART = [os.path.join(os.path.dirname(__file__), name) for name in ("clients", "bench", "browser")]
 
 
 def pytest_addoption(parser):

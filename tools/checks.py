@@ -1,4 +1,4 @@
-"""Run checks and print a short summary: `checks.py all`, `lint`, `clients` or `bench`."""
+"""Run checks and print a short summary: `all`, `lint`, `clients`, `bench` or `browser`."""
 
 from __future__ import annotations
 
@@ -72,8 +72,17 @@ CLIENTS: Checks = {
 BENCH: Checks = {
     "tests of the benchmark": ["pytest", "-q", "-n", "2", "--cache-clear", "tests/bench"]
 }
+BROWSER: Checks = {
+    "tests with a browser": ["pytest", "-q", "-n", "2", "--cache-clear", "tests/browser"]
+}
 AGAIN = ["pytest", "-q", "-n", "0", *FETCHING, *COVERED, "--cov-append"]
-SHOWN = {*CORE_TESTS, *TESTS, *CLIENTS, *BENCH}  # their output is shown also when they pass
+SHOWN = {
+    *CORE_TESTS,
+    *TESTS,
+    *CLIENTS,
+    *BENCH,
+    *BROWSER,
+}  # their output is shown also when they pass
 
 
 class Result(NamedTuple):
@@ -93,6 +102,7 @@ def main(which: str) -> int:
         "lint": [LINT],
         "clients": [CLIENTS],
         "bench": [BENCH],
+        "browser": [BROWSER],
     }
     if which not in groups:
         print(f"no such checks: {which}; there are:", *groups)

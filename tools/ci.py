@@ -31,6 +31,7 @@ PARTS = [
     Part("bare", 6, [".ci/bare", "make", "demo", "test"]),
     Part("install", 5, [".ci/install"]),
     Part("tests", 12, ["make", "test"]),
+    Part("browser", 4, ["make", "test-browser"]),
     Part("clients", 25, ["make", "test-clients"]),
     Part("bench", 3, ["make", "test-bench"]),
     Part("soak", 10, ["make", "soak"]),

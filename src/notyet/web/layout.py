@@ -90,7 +90,7 @@ def main(drawing: Drawing, query: Query) -> Element:
             "hx-swap": "none",
             "hx-select-oob": ",".join(f"#{name}" for name in drawing.live),
         }
-    return h.main("#main", again, tabindex="-1")[drawing.body]
+    return h.main("#main", again, tabindex="-1")[h.h1(".unseen")[drawing.title], drawing.body]
 
 
 def _link(screen: Screen, query: Query) -> Element:
