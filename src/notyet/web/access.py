@@ -1,14 +1,17 @@
-"""Who may see the page: the person who started it, in a browser on this machine.
+"""Who may see the page: the person who started it, in a browser that has its address.
 
 The token in the address is exchanged for a cookie and disappears from it. Names other than ours in
-`Host` (DNS rebinding) and other pages in `Origin` are refused. A form carries a token of its own.
+`Host` (DNS rebinding) and other pages (`Origin`, `Sec-Fetch-Site`) are refused. A form carries a
+token of its own.
 """
 
 from __future__ import annotations
 
 import hmac
+import ipaddress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
@@ -28,26 +31,65 @@ _POLICY = (
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
     "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
+    # Not "no-referrer": browsers would send forms of ours with `Origin: null`.
+    "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _STRANGER = "Open the address that `notyet page` printed: this page is for its user only.\n"
 _ENDED = "This address is of a page that has ended. Start one with: notyet page\n"
-_OTHER_HOST = "This page does not answer to that name; open the address that was printed.\n"
-_OTHER_ORIGIN = "Another page asked for this; open the address that was printed.\n"
+_OTHER_HOST = (
+    "This page answers to {} only; open the address that was printed.\n"
+    "Through a tunnel, use the same port on both sides.\n"
+)
+_OTHER_PAGE = "Another page asked for this; paste the address that was printed instead.\n"
+_OTHER_METHOD = "This page knows GET, HEAD and POST only.\n"
 _READ_METHODS = ("GET", "HEAD")
+_METHODS = (*_READ_METHODS, "POST")
+_HTTP_PORT = 80
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that a page answers to, in `Host` and `Origin`."""
+
+    hosts: tuple[str, ...]  # IPv6 addresses in brackets
+    port: int
+    any_address: bool = False  # it listens on every address of this machine
+
+    def has(self, host: str) -> bool:
+        """Return True for one of the names, with the port as browsers write it."""
+        name, colon, port = host.lower().rpartition(":")
+        if not colon or port.endswith("]"):
+            name, port = host.lower(), str(_HTTP_PORT)
+        if port != str(self.port):
+            return False
+        # A name in the DNS may lead anywhere; an address leads to itself.
+        return name in self.hosts or (self.any_address and _is_address(name))
+
+    @property
+    def origin(self) -> str:
+        """The address of the page, without a path."""
+        return f"http://{self.hosts[0]}:{self.port}"
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
 
 
 class Guard:
     """Lets only requests of the page's own user through, and adds strict headers to each answer."""
 
-    def __init__(self, app: ASGIApp, site: Site, hosts: frozenset[str], port: int) -> None:
+    def __init__(self, app: ASGIApp, site: Site, names: Names) -> None:
         self._app = app
         self._site = site
-        self._hosts = hosts  # as browsers send them, with the port
-        self._cookie = f"notyet_{port}"  # cookies are shared by all ports of a host
+        self._names = names
+        self._cookie = f"notyet_{names.port}"  # cookies are shared by all ports of a host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -67,27 +109,42 @@ class Guard:
         """Return the answer to a request that may not go on; None if it may."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        if host.lower() not in self._hosts:
-            return PlainTextResponse(_OTHER_HOST, 421)
-        origin = headers.get("origin")
-        if origin is not None and origin.lower() != f"http://{host.lower()}":
-            return PlainTextResponse(_OTHER_ORIGIN, 403)
+        if not self._names.has(host):
+            return PlainTextResponse(_OTHER_HOST.format(self._names.origin), 421)
+        if scope["method"] not in _METHODS:
+            return PlainTextResponse(_OTHER_METHOD, 405, {"Allow": ", ".join(_METHODS)})
         is_read = scope["method"] in _READ_METHODS
-        if not is_read and origin is None:
-            return PlainTextResponse(_OTHER_ORIGIN, 403)
+        if not _is_ours(headers, host, is_read=is_read):
+            return PlainTextResponse(_OTHER_PAGE, 403)
         named = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in named if name == TOKEN]
         if tokens and is_read:
             if not same(tokens[0], self._site.token):
                 return PlainTextResponse(_ENDED, 403)
-            rest = urlencode([pair for pair in named if pair[0] != TOKEN])
-            answer = RedirectResponse(f"{scope['path']}?{rest}" if rest else scope["path"], 303)
-            answer.set_cookie(self._cookie, self._site.cookie, httponly=True, samesite="strict")
-            return answer
+            return self._welcome(scope["path"], [pair for pair in named if pair[0] != TOKEN])
         cookies = cookie_parser(headers.get("cookie", ""))
         if not same(cookies.get(self._cookie, ""), self._site.cookie):
             return PlainTextResponse(_STRANGER, 403)
         return None
+
+    def _welcome(self, path: str, named: list[tuple[str, str]]) -> Response:
+        """Return the cookie, and lead to the same address without the token."""
+        here = "/" + quote(path.lstrip("/"))  # two slashes would lead to another host
+        answer = RedirectResponse(f"{here}?{urlencode(named)}" if named else here, 303)
+        answer.set_cookie(self._cookie, self._site.cookie, httponly=True, samesite="strict")
+        return answer
+
+
+def _is_ours(headers: Headers, host: str, *, is_read: bool) -> bool:
+    """Return True if a person asks by hand, or a page of ours; a link elsewhere may lead here."""
+    origin = headers.get("origin")
+    if origin is None and not is_read:
+        return False
+    if origin is not None and origin.lower() != f"http://{host.lower()}":
+        return False
+    if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
+        return True
+    return is_read and headers.get("sec-fetch-dest") == "document"
 
 
 def same(given: str, secret: str) -> bool:

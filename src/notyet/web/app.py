@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import os
+import sys
+from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from notyet.core.record import Record, plain
+from notyet.core.text import bounded, visible
 from notyet.errors import LedgerError
 from notyet.web import gates, now
 from notyet.web.access import Guard
@@ -22,30 +25,29 @@ from notyet.web.layout import document, section
 from notyet.web.site import Drawing, NotShownError, Query, Screen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.types import ASGIApp
 
+    from notyet.web.access import Names
     from notyet.web.site import Site
 
 STATIC = os.path.join(os.path.dirname(__file__), "static")
+_MAX_COMPLAINT = 400
 SCREENS: tuple[Screen, ...] = (now.SCREEN, gates.SCREEN)
 
 
-def build(site: Site, hosts: Iterable[str], port: int) -> Starlette:
-    """Return the page of a site that answers to these names on this port."""
+def build(site: Site, names: Names) -> ASGIApp:
+    """Return the page of a site that answers to these names."""
     routes: list[Route | Mount] = [
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     for screen in SCREENS:
         routes.append(Route(screen.as_json, partial(_json, site, screen)))
         routes.append(Route(screen.path, partial(_html, site, screen)))
-    guard = Middleware(
-        Guard, site=site, hosts=frozenset(f"{host}:{port}" for host in hosts), port=port
-    )
-    handlers = {404: partial(_nowhere, site)}
-    return Starlette(routes=routes, middleware=[guard], exception_handlers=handlers)
+    handlers = {404: partial(_nowhere, site), Exception: partial(_fault, site)}
+    # Around all of Starlette, so that its own answers get the strict headers too.
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), site, names)
 
 
 async def _html(site: Site, screen: Screen, request: Request) -> Response:
@@ -56,7 +58,7 @@ async def _html(site: Site, screen: Screen, request: Request) -> Response:
     except (NotShownError, LedgerError) as error:
         status, title = _wrong(error)
         drawing = Drawing(title, section(title, str(error)))
-    return HTMLResponse(str(document(SCREENS, drawing, query)), status)
+    return HTMLResponse(encodable(str(document(SCREENS, drawing, query))), status)
 
 
 async def _json(site: Site, screen: Screen, request: Request) -> Response:
@@ -72,6 +74,25 @@ async def _nowhere(site: Site, request: Request, _error: Exception) -> Response:
     title = "There is no such page"
     drawing = Drawing(title, section(title, "The screens are linked above."))
     return HTMLResponse(str(document(SCREENS, drawing, _query(site, request))), status_code=404)
+
+
+async def _fault(site: Site, request: Request, error: Exception) -> Response:
+    """Answer in words where a screen fails unexpectedly, and tell the terminal why."""
+    line = f"{request.url.path}: {type(error).__name__}: {error}"
+    complain(f"notyet page: {bounded(visible(line), _MAX_COMPLAINT)}")
+    title = "This screen has a fault"
+    words = "The terminal that runs notyet page says which. The other screens are linked above."
+    if request.url.path.endswith(".json"):
+        return JSONResponse({"error": title, "detail": words}, 500)
+    drawing = Drawing(title, section(title, words))
+    return HTMLResponse(str(document(SCREENS, drawing, _query(site, request))), status_code=500)
+
+
+def complain(line: str) -> None:
+    """Write a line for the person who started the page, if the terminal is still there."""
+    with suppress(OSError, ValueError):
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
 
 
 def _query(site: Site, request: Request) -> Query:
@@ -97,4 +118,13 @@ def jsonable(value: Any) -> Any:
         return {str(name): jsonable(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [jsonable(item) for item in value]
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return value
+
+
+def encodable(text: str) -> str:
+    """Return a text without lone surrogates, which the names of files may have."""
+    return text.encode("utf-8", "replace").decode()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from notyet.web.access import Names
 from notyet.web.app import build
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from notyet.web.site import Site
 
 LOOPBACK = "127.0.0.1"
-_NAMES = (LOOPBACK, "localhost")
 
 
 class PortTakenError(Exception):
@@ -38,10 +38,11 @@ class Page:
     def __init__(self, site: Site, listening: socket.socket) -> None:
         self._site = site
         self._listening = listening
-        self.port: int = listening.getsockname()[1]
-        self.origin = f"http://{LOOPBACK}:{self.port}"
-        self.address = f"{self.origin}/?token={site.token}"  # that opens it
-        self._server = _Server(_config(build(site, _NAMES, self.port)))
+        names = Names((LOOPBACK, "localhost"), listening.getsockname()[1])
+        self.port = names.port
+        self.origin = names.origin
+        self.address = f"{names.origin}/?token={site.token}"  # that opens it
+        self._server = _Server(_config(build(site, names)))
 
     def run(self) -> None:
         """Serve until `end` is called."""

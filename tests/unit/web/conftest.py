@@ -27,8 +27,9 @@ class Answer:
 class Client:
     """Asks a running page, with the cookie of its user unless told otherwise."""
 
-    def __init__(self, site, page):
+    def __init__(self, site, page, thread, again):
         self.site, self.port, self.origin, self.address = site, page.port, page.origin, page.address
+        self.end, self.thread, self.again = page.end, thread, again
         self.ledger = Ledger(site.path)
         self.cookie = f"notyet_{page.port}={site.cookie}"
 
@@ -82,14 +83,13 @@ def serve(tmp_path, _ending):
         page = Page(site, listen(0))
         thread = threading.Thread(target=page.run)
         thread.start()
-        client = Client(site, page)
-        running.append((page, thread, client))
-        return client
+        running.append(Client(site, page, thread, lambda: serve(**fields)))
+        return running[-1]
 
     yield serve
-    for page, thread, client in running:
-        page.end()
-        _ending.append(thread)
+    for client in running:
+        client.end()
+        _ending.append(client.thread)
         client.ledger.close()
 
 
