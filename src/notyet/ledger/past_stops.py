@@ -103,7 +103,7 @@ class PastAgent(Record, kw_only=True):
 
 def stops(ledger: Ledger, wanted: StopFilter) -> list[PastStop]:
     """Return the stops that match, the newest first, without outputs."""
-    return ledger.connection.read(lambda db: _read(db, find(db, wanted)))
+    return ledger.connection.read(lambda db: read_in(db, find(db, wanted)))
 
 
 def numbers(ledger: Ledger, wanted: StopFilter) -> list[int]:
@@ -223,13 +223,13 @@ def read_stop(ledger: Ledger, number: int) -> PastStop | None:
     """Return one stop with its outputs."""
     if abs(number) > ALL:
         return None
-    found = ledger.connection.read(lambda db: _read(db, [number], WHOLE_REPORTS))
+    found = ledger.connection.read(lambda db: read_in(db, [number], WHOLE_REPORTS))
     return found[0] if found else None
 
 
 def read_stops(ledger: Ledger, numbers: Sequence[int]) -> list[PastStop]:
     """Return stops by their numbers, the newest first, as far as they exist; without outputs."""
-    return ledger.connection.read(lambda db: _read(db, sorted(numbers, reverse=True)))
+    return ledger.connection.read(lambda db: read_in(db, sorted(numbers, reverse=True)))
 
 
 def same_turn(ledger: Ledger, number: int, most: int = 10) -> list[PastStop]:
@@ -247,7 +247,7 @@ def same_turn(ledger: Ledger, number: int, most: int = 10) -> list[PastStop]:
             for statement in (_EARLIER, _LATER)
             for (stop,) in db.execute(statement, (row[0], number, row[1], most))
         ]
-        return _read(db, sorted(found))
+        return read_in(db, sorted(found))
 
     return ledger.connection.read(read)
 
@@ -268,9 +268,10 @@ _SHORT_REPORTS = WHOLE_REPORTS.replace(" output,", " '',")
 _LOST = f"SELECT id, outcome, {ASKER} FROM stops WHERE id IN"
 
 
-def _read(
+def read_in(
     db: sqlite3.Connection, ids: Sequence[int], reports: str = _SHORT_REPORTS
 ) -> list[PastStop]:
+    """Return stops by their numbers, in that order, inside the caller's transaction."""
     found: dict[int, PastStop] = {}
     for some in parts(ids):
         marks = f"({_marks(some)})"
@@ -429,8 +430,8 @@ def first_look(ledger: Ledger, wanted: StopFilter) -> NewStops:
 
     def look(db: sqlite3.Connection) -> NewStops:
         asking = find(db, replace(wanted, outcomes=("asking",), gate="", most=-1))
-        fresh = _read(db, find(db, wanted)[::-1])
-        watched = _read(db, asking[::-1])
+        fresh = read_in(db, find(db, wanted)[::-1])
+        watched = read_in(db, asking[::-1])
         return NewStops(newest=_newest(db), is_all=True, watched=tuple(watched), fresh=tuple(fresh))
 
     return ledger.connection.read(look)
@@ -450,8 +451,8 @@ def next_look(ledger: Ledger, wanted: StopFilter, watched: Sequence[int], after:
         return NewStops(
             newest=newest,
             is_all=newest == last,
-            watched=tuple(_read(db, sorted(watched))),
-            fresh=tuple(_read(db, fresh[::-1])),
+            watched=tuple(read_in(db, sorted(watched))),
+            fresh=tuple(read_in(db, fresh[::-1])),
         )
 
     return ledger.connection.read(look)

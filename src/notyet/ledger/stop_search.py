@@ -1,0 +1,275 @@
+"""Search stops page by page, at the same cost in a ledger of any size.
+
+SQLite would sort all that match, or read the whole table for a rare match. Here the index that
+leaves the fewest candidates yields them in order, and the other conditions are checked on each
+until the page is full or enough candidates were read.
+"""
+
+from __future__ import annotations
+
+import heapq
+from itertools import chain, islice
+
+from notyet.core.record import Record
+from notyet.core.verdict import OUTCOMES, group_of
+from notyet.ledger.ledger import ASKER
+from notyet.ledger.past_stops import below, event_of, has_lost_asker, parts, read_in
+from notyet.ledger.stop_rows import ALL, key_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from notyet.ledger.ledger import Ledger
+    from notyet.ledger.past_stops import PastStop, StopFilter
+
+    Lane = tuple[str, tuple[Any, ...]]  # a statement that yields numbers in order, and its values
+
+_MOST_READ = 5_000  # candidates for one page
+_PROBED = 1_000  # candidates by which indexes are compared
+_MOST_LANES = 200  # statements that are merged
+_MOST_KNOWN = 100  # names in a list to choose from
+_NEAR_THE_END = 1_000  # stops at each end of a span of time among which the clock was set back
+_END_OF_TIME = 1e300
+
+_ALL_STOPS = "SELECT id FROM stops WHERE id > ? AND id < ? ORDER BY id DESC"
+_WITH_OUTCOME = "SELECT id FROM stops WHERE outcome = ? AND id > ? AND id < ? ORDER BY id DESC"
+_WITH_GATE = "SELECT stop FROM reports WHERE gate = ? AND stop > ? AND stop < ? ORDER BY stop DESC"
+_OF_AGENT = "SELECT id FROM stops WHERE agent = ? AND id > ? AND id < ? ORDER BY id DESC"
+_IN_PLACE = (
+    "SELECT id FROM stops WHERE place = ? AND outcome = ? AND id > ? AND id < ? ORDER BY id DESC"
+)
+_NEXT_PLACE = (
+    "SELECT place, outcome FROM stops WHERE place < ? AND (place, outcome) > (?, ?)"
+    " ORDER BY place, outcome LIMIT 1"
+)
+_AGENTS_OF_SESSION = "SELECT id FROM agents WHERE session_id >= ? AND session_id < ? LIMIT ?"
+_AGENTS_OF_HOST = "SELECT id FROM agents WHERE host = ? LIMIT ?"
+_FIRST_SINCE = (
+    "SELECT min(id) FROM (SELECT id FROM stops WHERE begun_at >= ? AND begun_at <= ?"
+    " ORDER BY begun_at LIMIT ?) AS first_ones"
+)
+_LAST_UNTIL = (
+    "SELECT max(id) FROM (SELECT id FROM stops WHERE begun_at >= ? AND begun_at <= ?"
+    " ORDER BY begun_at DESC LIMIT ?) AS last_ones"
+)
+_CANDIDATES = (
+    "SELECT s.id, s.begun_at, s.why, s.place, a.host, a.session_id,"
+    " CASE WHEN a.id IS NULL THEN s.event ELSE '' END,"
+    " EXISTS (SELECT 1 FROM reports r WHERE r.gate = ? AND r.stop = s.id), s.outcome,"
+    f" {', '.join(f's.{name}' for name in ASKER.split(', '))}"
+    " FROM stops s LEFT JOIN agents a ON a.id = s.agent WHERE s.id IN"
+)
+_NEXT_HOST = "SELECT min(host) FROM agents WHERE host > ?"
+_NEXT_GATE = "SELECT min(gate) FROM reports WHERE gate > ?"
+_FOLDER_AFTER = "SELECT min(place) FROM stops WHERE place > ?"
+
+
+class StopPage(Record, kw_only=True):
+    """One page of stops, the newest first; a number of 0: there is no such page."""
+
+    stops: tuple[PastStop, ...]
+    older: int = 0  # the page before this stop goes on
+    newer: int = 0  # the page after this stop goes back
+    is_cut: bool = False  # enough candidates were read before the page was full
+
+
+class Known(Record, kw_only=True):
+    """What people can choose from; the first ones of very many."""
+
+    hosts: tuple[str, ...]
+    gates: tuple[str, ...]
+    places: tuple[str, ...]
+
+
+def search(ledger: Ledger, wanted: StopFilter) -> StopPage:
+    """Return the page of `most` stops that match, before or after a stop."""
+    return ledger.connection.read(lambda db: _search(db, wanted))
+
+
+def known_names(ledger: Ledger) -> Known:
+    """Return the hosts, gates and folders that the ledger knows."""
+    statements = (_NEXT_HOST, _NEXT_GATE, _FOLDER_AFTER)
+    hosts, gates, places = ledger.connection.read(
+        lambda db: [tuple(_names(db, statement)) for statement in statements]
+    )
+    return Known(hosts=hosts, gates=gates, places=places)
+
+
+def _names(db: sqlite3.Connection, following: str) -> Iterator[str]:
+    name = ""
+    for _ in range(_MOST_KNOWN):
+        (name,) = db.execute(following, (name,)).fetchone()
+        if name is None:
+            return
+        yield name
+
+
+def _search(db: sqlite3.Connection, wanted: StopFilter) -> StopPage:
+    is_upward = bool(wanted.after and not wanted.before)
+    matches = _Matches(wanted)
+    found: list[int] = []
+    read = last = 0
+    size = wanted.most + 1  # one more shows that there is another page
+    candidates = _candidates(db, wanted, is_upward=is_upward)
+    while len(found) <= wanted.most and read < _MOST_READ:
+        some = list(islice(candidates, size))
+        found += matches.among(db, some)
+        read += len(some)
+        last = some[-1] if some else last
+        if len(some) < size:
+            last = 0  # all were read
+            break
+        size = min(4 * size, _MOST_READ - read)
+    is_full = len(found) > wanted.most
+    found = found[: wanted.most]
+    following = found[-1] if is_full else last
+    if is_upward:
+        older, newer = (found[0] if found else wanted.after + 1), following
+    else:
+        older, newer = following, (found[0] if found else wanted.before - 1)
+        newer = newer if wanted.before else 0
+    return StopPage(
+        stops=tuple(read_in(db, sorted(found, reverse=True))),
+        older=older,
+        newer=newer,
+        is_cut=bool(last) and not is_full,
+    )
+
+
+# Candidates: numbers of stops in order, from the index that leaves the fewest.
+
+
+def _candidates(db: sqlite3.Connection, wanted: StopFilter, *, is_upward: bool) -> Iterator[int]:
+    low, high = _bounds(db, wanted)
+
+    def merged(lanes: Iterable[Lane]) -> Iterator[int]:
+        cursors = [
+            (number for (number,) in db.execute(_turned(sql, is_upward), (*values, low, high)))
+            for sql, values in lanes
+        ]
+        last = 0
+        for number in heapq.merge(*cursors, reverse=not is_upward):
+            if number != last:  # two gates of a stop may have one name
+                yield number
+            last = number
+
+    choices = [lanes for lanes in _choices(db, wanted) if len(lanes) <= _MOST_LANES]
+    if len(choices) <= 1:
+        return merged(choices[0] if choices else [(_ALL_STOPS, ())])
+    best: tuple[tuple[bool, int], list[int], Iterator[int]] | None = None
+    for lanes in choices:
+        rest = merged(lanes)
+        first = list(islice(rest, _PROBED))
+        # The better index has come to its end, or else further.
+        end = (len(first) < _PROBED, first[-1] if is_upward else -first[-1]) if first else (True, 0)
+        if best is None or end > best[0]:
+            best = end, first, rest
+    assert best is not None
+    return chain(best[1], best[2])
+
+
+def _turned(sql: str, is_upward: bool) -> str:  # noqa: FBT001
+    return sql.removesuffix(" DESC") if is_upward else sql
+
+
+def _bounds(db: sqlite3.Connection, wanted: StopFilter) -> tuple[int, int]:
+    """Return the numbers between which stops can match."""
+    low, high = wanted.after, wanted.before or ALL
+    if not wanted.since and not wanted.until:
+        return low, high
+    span = wanted.since, wanted.until or _END_OF_TIME, _NEAR_THE_END
+    (first,) = db.execute(_FIRST_SINCE, span).fetchone()
+    (last,) = db.execute(_LAST_UNTIL, span).fetchone()
+    if first is None:
+        return 0, 0
+    return max(low, first - 1), min(high, last + 1)
+
+
+def _choices(db: sqlite3.Connection, wanted: StopFilter) -> Iterator[list[Lane]]:
+    """Yield for each condition the statements that find all that meet it."""
+    outcomes = _outcomes(wanted.outcomes)
+    if wanted.outcomes:
+        yield [(_WITH_OUTCOME, (outcome,)) for outcome in outcomes]
+    if wanted.gate:
+        yield [(_WITH_GATE, (wanted.gate,))]
+    if wanted.session:
+        start = key_text(wanted.session)
+        found = db.execute(_AGENTS_OF_SESSION, (start, start + "\U0010ffff", _MOST_LANES))
+        yield [(_OF_AGENT, row) for row in [(0,), *found]]
+    if wanted.host:
+        found = db.execute(_AGENTS_OF_HOST, (key_text(wanted.host), _MOST_LANES))
+        yield [(_OF_AGENT, row) for row in [(0,), *found]]
+    if wanted.place:
+        pairs = list(islice(_places(db, wanted.place), _MOST_LANES + 1))
+        if len(pairs) <= _MOST_LANES:
+            yield [(_IN_PLACE, pair) for pair in pairs if not outcomes or pair[1] in outcomes]
+
+
+def _places(db: sqlite3.Connection, place: str) -> Iterator[tuple[str, str]]:
+    """Yield the folders at and below a place, each with the outcomes of its stops."""
+    for own, under, end in below(place):
+        for at, past in ((own, own + "\0"), (under, end)):
+            pair = (at, "")
+            while pair := db.execute(_NEXT_PLACE, (past, *pair)).fetchone():
+                yield pair
+
+
+def _outcomes(wanted: tuple[str, ...]) -> list[str]:
+    """Return the stored outcomes among which stops match; lost ones are stored as "asking"."""
+    names = [name for name in OUTCOMES if name in wanted or group_of(name, "") in wanted]
+    is_asking = "asking" in wanted or "skipped" in names
+    return [*names, "asking"] if is_asking else names
+
+
+class _Matches:
+    """Checks every condition on candidates."""
+
+    def __init__(self, wanted: StopFilter) -> None:
+        self._wanted = wanted
+        self._folders = below(wanted.place)
+        self._host, self._session = key_text(wanted.host), key_text(wanted.session)
+
+    def among(self, db: sqlite3.Connection, numbers: list[int]) -> list[int]:
+        """Return the numbers of those that match, in the same order."""
+        found = set()
+        for some in parts(numbers):
+            marks = f"({', '.join('?' * len(some))})"
+            for row in db.execute(f"{_CANDIDATES} {marks}", (self._wanted.gate, *some)):
+                if self._is_match(*row):
+                    found.add(row[0])
+        return [number for number in numbers if number in found]
+
+    def _is_match(  # noqa: PLR0917  # the columns of _CANDIDATES
+        self,
+        _number: int,
+        begun_at: float,
+        why: str,
+        place: str,
+        host: str | None,
+        session: str | None,
+        event: str,
+        has_gate: int,
+        outcome: str,
+        *asker: Any,
+    ) -> bool:
+        wanted = self._wanted
+        if begun_at < wanted.since or begun_at > (wanted.until or _END_OF_TIME):
+            return False
+        if wanted.gate and not has_gate:
+            return False
+        if wanted.outcomes:
+            if has_lost_asker(outcome, *asker):
+                outcome, why = "skipped", "lost"
+            if {outcome, group_of(outcome, why)}.isdisjoint(wanted.outcomes):
+                return False
+        if (wanted.host or wanted.session) and host is None:
+            known = event_of(event)
+            host, session = key_text(known.host), key_text(known.session_id)
+        if (wanted.host and host != self._host) or not (session or "").startswith(self._session):
+            return False
+        return not self._folders or any(
+            place == own or place.startswith(under) for own, under, _ in self._folders
+        )
