@@ -76,6 +76,27 @@ class Finding:
     follows: int = 0  # an earlier stop of the turn that differs or is unknown
     left_out: str = ""
 
+    @property
+    def was_words(self) -> str:
+        """The outcome then, with the cause of a skipped stop."""
+        return _with_cause(self.was, self.past.why)
+
+    @property
+    def now_words(self) -> str:
+        """The outcome now; "?" if it is unknown."""
+        return _with_cause(self.outcome, self.why) or "?"
+
+    @property
+    def reasons(self) -> str:
+        """Why it differs or is unknown."""
+        words = [" ".join(filter(None, cause)) for cause in self.because]
+        words += [f"{gate.name}: {why}" for gate, why in self.missing]
+        return "; ".join(words) or "whether a file changed since the stop before"
+
+
+def _with_cause(outcome: str, why: str) -> str:
+    return f"{outcome} ({why})" if outcome == "skipped" and why else outcome
+
 
 def turns_of(ledger: Ledger, pasts: Sequence[PastStop]) -> list[list[Then]]:
     """Return the turns of these stops, each with the earlier stops of the same turn."""

@@ -229,17 +229,13 @@ def _print(findings: Sequence[Finding], config: str) -> None:
 
 def _row(finding: Finding) -> tuple[Any, ...]:
     past = finding.past
-    was = f"{finding.was} ({past.why})" if finding.was == "skipped" and past.why else finding.was
-    now = f"skipped ({finding.why})" if finding.outcome == "skipped" else finding.outcome
-    said = [" ".join(filter(None, cause)) for cause in finding.because]
-    said += [f"{gate.name}: {why}" for gate, why in finding.missing]
     return (
         str(past.id),
         when(past.begun_at),
         past.host,
-        (was, OUTCOME_COLOURS.get(finding.was, "")),
-        (now or "?", OUTCOME_COLOURS.get(finding.outcome, "")),
-        "; ".join(said) or "whether a file changed since the stop before",
+        (finding.was_words, OUTCOME_COLOURS.get(finding.was, "")),
+        (finding.now_words, OUTCOME_COLOURS.get(finding.outcome, "")),
+        finding.reasons,
     )
 
 

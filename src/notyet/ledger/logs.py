@@ -11,8 +11,10 @@ from notyet.ledger.connection import make_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from notyet.core.verdict import Report
     from notyet.ledger.prune import Retention
 
+_MAX_LOG = 64 << 20  # bytes that are read of a log
 _KEPT = 1_000  # files of older stops; more are deleted at once, old ones by prune.py
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
@@ -34,6 +36,19 @@ def keep(ledger: str, stop: int, gate: str, output: str) -> str:
     except OSError:
         return ""
     return path
+
+
+def whole_output(report: Report) -> tuple[str, bool]:
+    """Return all that a gate printed, as far as it is kept; and True if its log was pruned."""
+    if not report.log:
+        return report.output, False
+    try:
+        # Not to wait for a pipe in its place.
+        descriptor = os.open(report.log, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            return file.read(_MAX_LOG).decode("utf-8", "replace"), False
+    except (OSError, ValueError):
+        return report.output, True
 
 
 def log_files(ledger: str) -> list[str]:

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from notyet.cli.log.stats import show_stats
-from notyet.cli.log.stops import ELSEWHERE, json_of, show_stop, stop_table
+from notyet.cli.log.stops import ELSEWHERE, show_stop, stop_table
 from notyet.cli.person import refuse
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import one_line, waiting
@@ -31,6 +31,7 @@ from notyet.ledger.past_stops import (
     stops,
 )
 from notyet.ledger.prune import prune, shrink
+from notyet.status.stop_words import json_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

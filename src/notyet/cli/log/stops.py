@@ -18,16 +18,17 @@ from notyet.cli.terminal import (
     shorten_middle,
     table,
 )
-from notyet.core.record import plain
-from notyet.core.text import bounded, clean, visible
-from notyet.core.verdict import GONE, Allow, Block, Halt, Problem
+from notyet.core.text import clean, visible
+from notyet.core.verdict import GONE, Problem
 from notyet.errors import Refused
+from notyet.ledger.logs import whole_output
 from notyet.ledger.past_stops import read_stop, same_turn
+from notyet.status.stop_words import how, json_of, remark, said
 from notyet.times import age, exactly, when
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, TextIO
+    from typing import TextIO
 
     from notyet.cli.terminal import Cell
     from notyet.core.verdict import Report
@@ -38,16 +39,8 @@ ELSEWHERE = "for stops of other folders, add --all"
 HEAD = ("ID", "WHEN", "HOST", "SESSION", "AGENT", "OUTCOME", "GATES")
 _WIDTHS = (6, 12, 8, 8, 8, 11)  # of all but the last column, in a table that grows
 _ID_LENGTH = 8  # characters of a session or an agent
-_MAX_TEXT = 2_000  # characters of a text in JSON about many stops
-_MAX_LOG = 64 << 20  # bytes that are read of a log
 _MARKS = {"allowed": "✓", "blocked": "✗", "halted": "■", "problem": "!"}
 _NOT_RUN = {"remembered": "✓ remembered", "unchanged": "- unchanged", "not_asked": "- not run"}
-_REMARKS = {"asking": "still running", "overridden": "then did not come again"}
-_LOST = "lost: the process that ran its gates is gone"
-_SKIPPED = {
-    "passed": "it had passed on the same files before",
-    "unchanged": "no file had changed since the agent began",
-}
 
 
 def stop_table(
@@ -92,56 +85,7 @@ def _brief(report: Report) -> str:
 
 
 def _remark(past: PastStop) -> str:
-    """Return what the outcome alone does not say."""
-    if past.outcome == "blocked":
-        count = f"sent back {past.count}/{past.limit}"
-        return count if past.followed else f"{count}, no stop since"
-    if past.outcome == "passed":
-        times = "send-back" if past.count == 1 else "send-backs"
-        return f"after {past.count} {times}" if past.count else ""
-    if past.why == "lost":
-        return _LOST
-    return _REMARKS.get(past.outcome) or one_line(past.why, 300)
-
-
-def json_of(past: PastStop, *, whole: bool = False) -> dict[str, Any]:
-    """Return a stop as plain types; times are in seconds since 1970."""
-    known = {name: plain(past.__dict__[name]) for name in past._fields}
-    known["event"] = {
-        name: known["event"][name]
-        for name, value in past.event.__dict__.items()
-        if value != past.event._defaults[name]  # noqa: SLF001  # our own record
-    }
-    known["reports"] = [_json_report(report, whole=whole) for report in past.reports]
-    return known if whole else {name: _shortened(value) for name, value in known.items()}
-
-
-def _shortened(value: Any) -> Any:
-    if isinstance(value, str):
-        return bounded(value, _MAX_TEXT)
-    if isinstance(value, dict):
-        return {name: _shortened(item) for name, item in value.items()}
-    return [_shortened(item) for item in value] if isinstance(value, list) else value
-
-
-def _json_report(report: Report, *, whole: bool) -> dict[str, Any]:
-    said, reason = _said(report)
-    known = {name: plain(value) for name, value in report.__dict__.items()}
-    for name in ("answer", "passed_on", "failed_on", *(() if whole else ("output",))):
-        del known[name]
-    return {"gate": report.gate, "status": report.status, "said": said, "reason": reason, **known}
-
-
-def _said(report: Report) -> tuple[str, str]:
-    """Return what a gate said, and its reason in a word."""
-    answer = report.answer
-    if isinstance(answer, Block):
-        return answer.prompt, answer.reason
-    if isinstance(answer, Halt):
-        return answer.reason, ""
-    if isinstance(answer, Problem):
-        return answer.detail, answer.kind
-    return (answer.note if isinstance(answer, Allow) else ""), ""
+    return one_line(remark(past), 300)
 
 
 def show_stop(ledger: Ledger, number: int, *, as_json: bool) -> int:
@@ -156,7 +100,7 @@ def show_stop(ledger: Ledger, number: int, *, as_json: bool) -> int:
         known = json_of(past, whole=True)
         known["turn_stops"] = [{"id": one.id, "outcome": one.outcome} for one in near]
         for known_report, report in zip(known["reports"], past.reports, strict=True):
-            known_report["output"], known_report["log_pruned"] = _whole_output(report)
+            known_report["output"], known_report["log_pruned"] = whole_output(report)
         print(json_line(known))
         return 0
     with paged():
@@ -169,19 +113,6 @@ def show_stop(ledger: Ledger, number: int, *, as_json: bool) -> int:
         for report in past.reports:
             page.output(report)
     return 0
-
-
-def _whole_output(report: Report) -> tuple[str, bool]:
-    """Return all that a gate printed, as far as it is kept; and True if its log was pruned."""
-    if not report.log:
-        return report.output, False
-    try:
-        # Not to wait for a pipe in its place.
-        descriptor = os.open(report.log, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            return file.read(_MAX_LOG).decode("utf-8", "replace"), False
-    except (OSError, ValueError):
-        return report.output, True
 
 
 class _Page(Page):
@@ -203,8 +134,8 @@ class _Page(Page):
         self.fact("when", exactly(past.begun_at) + took)
         if past.why and past.why not in remark:
             self.text("blocker" if past.verdict == "block" else "why", past.why)
-        said = [text for report in past.reports for text in _said(report)]
-        if past.reason and past.reason not in {past.prompt, *said}:
+        words = [text for report in past.reports for text in said(report)]
+        if past.reason and past.reason not in {past.prompt, *words}:
             self.text("reason", past.reason)
         if past.limit:
             self.fact("limit", f"{past.limit} send-backs, by {one_line(past.limit_source, 200)}")
@@ -254,7 +185,7 @@ class _Page(Page):
             return
         blank = " " * (NAME_WIDTH - 2)
         rows = [
-            (blank, report.gate, report.status, age(report.seconds), _how(report))
+            (blank, report.gate, report.status, age(report.seconds), how(report))
             for report in self._past.reports
         ]
         head = (f"{'gates':<{NAME_WIDTH - 2}}", "gate", "result", "time", "how")
@@ -263,12 +194,12 @@ class _Page(Page):
 
     def output(self, report: Report) -> None:
         """Print what a gate printed, or else said."""
-        said, _ = _said(report)
-        output, is_pruned = _whole_output(report)
+        words, _ = said(report)
+        output, is_pruned = whole_output(report)
         if is_pruned:
             log = one_line(report.log, 500)
             self.fact("pruned", f"{log} was removed to make room; this is what is left", "yellow")
-        shown = output if output.strip() else said
+        shown = output if output.strip() else words
         if not shown.strip():
             return
         what = "printed" if output.strip() else "said"
@@ -277,19 +208,3 @@ class _Page(Page):
         print(f"\n{self.paint(title, 'bold')}")
         for line in clean(shown).strip("\n").split("\n"):
             print(f"  {line}".rstrip())
-
-
-def _how(report: Report) -> str:
-    said, reason = _said(report)
-    parts = [
-        _SKIPPED.get(report.spared, ""),
-        report.exit,
-        reason if reason != said else "",
-        said if report.status == "problem" else "",
-        "only observes" if report.observed else "",
-        "blocked the agent" if report.held else "",
-        f"on {report.workspace}" if report.workspace else "",
-        report.matched,
-        report.warning,
-    ]
-    return "; ".join(part for part in parts if part)
