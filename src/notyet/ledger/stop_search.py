@@ -135,7 +135,7 @@ def _search(db: sqlite3.Connection, wanted: StopFilter) -> StopPage:
         stops=tuple(read_in(db, sorted(found, reverse=True))),
         older=older,
         newer=newer,
-        is_cut=bool(last) and not is_full,
+        is_cut=bool(last) and len(found) < wanted.most,
     )
 
 
