@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Lane = tuple[str, tuple[Any, ...]]  # a statement that yields numbers in order, and its values
 
-_MOST_READ = 5_000  # candidates for one page
+MOST_READ = 5_000  # candidates for one page
 _PROBED = 1_000  # candidates by which indexes are compared
 _MOST_LANES = 200  # statements that are merged
 _MOST_KNOWN = 100  # names in a list to choose from
@@ -114,7 +114,7 @@ def _search(db: sqlite3.Connection, wanted: StopFilter) -> StopPage:
     read = last = 0
     size = wanted.most + 1  # one more shows that there is another page
     candidates = _candidates(db, wanted, is_upward=is_upward)
-    while len(found) <= wanted.most and read < _MOST_READ:
+    while len(found) <= wanted.most and read < MOST_READ:
         some = list(islice(candidates, size))
         found += matches.among(db, some)
         read += len(some)
@@ -122,7 +122,7 @@ def _search(db: sqlite3.Connection, wanted: StopFilter) -> StopPage:
         if len(some) < size:
             last = 0  # all were read
             break
-        size = min(4 * size, _MOST_READ - read)
+        size = min(4 * size, MOST_READ - read)
     is_full = len(found) > wanted.most
     found = found[: wanted.most]
     following = found[-1] if is_full else last

@@ -6,7 +6,7 @@ import math
 import os
 import sys
 from contextlib import suppress
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,12 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from notyet.core.record import Record, plain
+from notyet.core.record import Record
 from notyet.core.text import bounded, visible
 from notyet.errors import LedgerError
-from notyet.web import gates, now
+from notyet.ledger.past_stops import PastStop
+from notyet.status.stop_words import json_of
+from notyet.web import gates, now, stops
 from notyet.web.access import Guard
 from notyet.web.layout import document, section
 from notyet.web.site import Drawing, NotShownError, Query, Screen
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 _MAX_COMPLAINT = 400
-SCREENS: tuple[Screen, ...] = (now.SCREEN, gates.SCREEN)
+SCREENS: tuple[Screen, ...] = (now.SCREEN, stops.SCREEN, gates.SCREEN)
 
 
 def build(site: Site, names: Names) -> ASGIApp:
@@ -110,10 +112,12 @@ def _wrong(error: NotShownError | LedgerError) -> tuple[int, str]:
 
 def jsonable(value: Any) -> Any:
     """Return a value with the records and data classes in it as plain ones."""
+    if isinstance(value, PastStop):
+        return jsonable(json_of(value))
     if isinstance(value, Record):
-        return jsonable(plain(value))
+        return {name: jsonable(getattr(value, name)) for name in value._fields}
     if is_dataclass(value) and not isinstance(value, type):
-        return jsonable(asdict(value))
+        return {one.name: jsonable(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, dict):
         return {str(name): jsonable(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -157,7 +157,7 @@ def gate_chip(report: Report) -> Element:
     words, colour = _REPORT_WORDS.get(report.status, (report.status, "mute"))
     took = h.small[f" {report.seconds:.1f} s"] if report.seconds else None
     label = h.span(".unseen")[f" {words}"]
-    return h.span(f".gate.{colour}", title=f"{report.gate}: {words}")[
+    return h.span(f".gate.{colour}", title=f"{one_line(report.gate)}: {words}")[
         one_line(report.gate), label, took
     ]
 

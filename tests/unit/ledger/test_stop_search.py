@@ -84,7 +84,7 @@ def ledger(tmp_path_factory):
 @pytest.mark.parametrize("read", [5_000, 40])
 @pytest.mark.parametrize("wish", WISHES, ids=str)
 def test_pages_hold_what_the_log_finds_in_both_directions(ledger, monkeypatch, wish, read):
-    monkeypatch.setattr(stop_search, "_MOST_READ", read)
+    monkeypatch.setattr(stop_search, "MOST_READ", read)
     monkeypatch.setattr(stop_search, "_PROBED", 20)
     wanted = StopFilter(**wish, most=7)
     expected = numbers(ledger, replace(wanted, most=-1))
