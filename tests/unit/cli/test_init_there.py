@@ -183,7 +183,7 @@ def test_an_update_leaves_a_link_alone_and_asks_otherwise(shop, capsys):
 
 def test_status_does_not_advise_to_make_a_file_that_is_there(shop, capsys):
     main(["status"])
-    assert "run: notyet init\n" in said(capsys)
+    assert "fix: notyet init\n" in said(capsys)
     trust(shop, "")
     capsys.readouterr()
     main(["status"])
