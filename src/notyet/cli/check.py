@@ -1,9 +1,11 @@
-"""`notyet check`: run the gates now, as a stop would, and show what an agent would read."""
+"""`notyet check`: run the gates now, as a stop would, and show what fails."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -12,8 +14,9 @@ from notyet.cli.rehearsal import AnswerOption, Rehearsal, rehearse
 from notyet.cli.signals import ended_in_order
 from notyet.cli.stop_options import add_event_options, described_stop
 from notyet.cli.streams import json_line
-from notyet.cli.terminal import Progress, Style, one_line, table
+from notyet.cli.terminal import Progress, Style, cut, one_line, table, width
 from notyet.config.document import did_you_mean
+from notyet.core.gate import Command
 from notyet.core.remote import remote_from
 from notyet.core.text import clean, listed, visible
 from notyet.core.verdict import Allow, Block, Halt, Problem
@@ -24,6 +27,7 @@ from notyet.run.groups import sweep
 if TYPE_CHECKING:
     from typing import Any, TextIO
 
+    from notyet.cli.terminal import Cell
     from notyet.core.gate import Gate, Source
     from notyet.core.verdict import Answer, Decision, Report
 
@@ -144,7 +148,10 @@ _WHY_NOT_RUN = {
     "config": "no configuration file can be read",
     "no-session": "the event has no session_id",
 }
+_MARKS = {"allowed": "✓", "blocked": "✗", "halted": "■", "problem": "!", "not_asked": "-"}
 _MAX_NOTE = 400  # columns
+_INDENT = "  "
+_MAX_LINES = 40  # of what a failed gate printed
 
 
 def json_of(done: Rehearsal, host: str | None) -> dict[str, Any]:
@@ -222,33 +229,62 @@ class Show:
         self._cwd = os.path.realpath(cwd)
 
     def all(self, done: Rehearsal, host: str | None) -> None:
-        """Print everything; for a host, also the reply that it would get."""
-        self._table(done)
+        """Print everything; for a host, also what the agent would read, and the exact reply."""
+        self._gates(done)
+        if not host:
+            self._failures(done)
         unchanged = done.skipped_unchanged.items()
         rows = [(name, _UNCHANGED.get(why, why)) for name, why in unchanged]
         self._list("a stop would skip now:", rows)
         apart = [(_named(gate, self._cwd), why) for gate, why in done.not_applying]
         self._list("not for this stop:", apart)
         self._notes(done)
-        self._verdict(done)
+        self._verdict(done, host)
         if host:
+            self._words(done)
             self._reply(done, host)
 
     def _line(self, text: str = "", *colours: str) -> None:
         print(self._style.paint(text, *colours), file=self._stream)
 
-    def _table(self, done: Rehearsal) -> None:
-        gates = {gate.name: gate for gate in done.setup.gates}
-        rows = []
+    def _gates(self, done: Rehearsal) -> None:
+        """Print a line for each gate: its mark, its seconds, and how it went."""
+        rows: list[tuple[Cell, ...]] = []
         for report in done.decision.reports:
             has_run = report.answer is not None and report.gate not in done.answered
             took = f"{report.seconds:.1f} s" if has_run else ""
-            where = _where(gates[report.gate].source, self._cwd)
-            rows.append((report.gate, result(report), took, _how(report, done), where))
+            mark, colour = _MARKS.get(report.status, "-"), result(report)[1]
+            rows.append(((f"{mark} {report.gate}", colour), took, (_how(report, done), colour)))
+        columns = width(self._stream) - len(_INDENT)
+        head = ("", "time", "")
+        for line in table(head, rows, self._style, right=("time",), columns=columns)[1:]:
+            self._line(f"{_INDENT}{line}")
         if rows:
-            head = ("gate", "result", "time", "how", "where")
-            for line in table(head, rows, self._style, right=("time",)):
-                self._line(line)
+            self._line()
+
+    def _failures(self, done: Rehearsal) -> None:
+        """Print the end of what each gate printed that failed."""
+        gates = {gate.name: gate for gate in done.setup.gates}
+        for report in done.decision.reports:
+            if not isinstance(report.answer, Block | Halt | Problem):
+                continue
+            word, colour = result(report)
+            gate = gates[report.gate]
+            assert isinstance(gate.check, Command)  # files hold no functions
+            where = _where(gate.source, self._cwd)
+            how = ", ".join(filter(None, (report.exit, where)))
+            title = (
+                f"{word.upper()} {report.gate}{f' ({how})' if how else ''}: {gate.check.first_line}"
+            )
+            self._line(one_line(title, _MAX_NOTE), "bold", colour)
+            lines = _printed(report)
+            if len(lines) > _MAX_LINES:
+                left_out = len(lines) - _MAX_LINES
+                self._line(f"  ... {left_out} lines left out (all: notyet check --json)", "dim")
+            for line in lines[-_MAX_LINES:]:
+                self._line(f"{_INDENT}{cut(line, _MAX_NOTE)}".rstrip())
+            if gate.check.options.get("hint"):
+                self._line(f"Hint: {one_line(gate.check.options['hint'], _MAX_NOTE)}")
             self._line()
 
     def _list(self, title: str, rows: list[tuple[str, str]]) -> None:
@@ -266,16 +302,25 @@ class Show:
         if notes:
             self._line()
 
-    def _verdict(self, done: Rehearsal) -> None:
+    def _verdict(self, done: Rehearsal, host: str | None) -> None:
         verdict = done.decision.verdict
         words, colour = summary(done, done.decision)
         at_a_stop = _at_a_stop(done)
         if at_a_stop:
             words = f"run now, {words}"
-        self._line(one_line(words, _MAX_NOTE), colour)
+        more = ""
+        if not host and not isinstance(verdict, Allow):
+            who = "it" if isinstance(verdict, Block) else "its user"
+            command = " ".join(["notyet check", *map(shlex.quote, done.names), "--as"])
+            more = f" (what {who} would read: {visible(command)} {done.event.host})"
+        self._line(one_line(words, _MAX_NOTE) + more, colour)
         if at_a_stop:
             self._line(one_line(at_a_stop, _MAX_NOTE), "yellow")
-        when = " at a stop that runs all gates" if at_a_stop else ""
+
+    def _words(self, done: Rehearsal) -> None:
+        """Print what the agent or its user would read."""
+        verdict = done.decision.verdict
+        when = " at a stop that runs all gates" if _at_a_stop(done) else ""
         text = ""
         if isinstance(verdict, Block):
             self._line(f"The agent would read{when}:")
@@ -309,17 +354,42 @@ def result(report: Report) -> tuple[str, str]:
 
 
 def _how(report: Report, done: Rehearsal) -> str:
-    """Return what explains a result: the exit, the problem, or why the gate did not run."""
+    """Return what explains a result: how it went, the problem, or why the gate did not run."""
     if report.answer is None:
-        return "a gate before it blocks" if done.decision.outcome != "skipped" else ""
+        why = ": a gate before it blocks" if done.decision.outcome != "skipped" else ""
+        return f"not run{why}"
+    watched = f"{result(report)[0]}, but only observes" if report.observed else ""
+    watched = watched if not isinstance(report.answer, Allow) else ""
+    how = report.exit if report.exit != "exit 0" else ""
     if report.gate in done.answered:
-        return "--answer"
-    if isinstance(report.answer, Problem):
-        return report.answer.kind.replace("_", " ")
-    said = report.exit if report.exit != "exit 0" else ""
-    if report.workspace:
-        return f"{said} on {remote_from(report.workspace).destination}".strip()
-    return said
+        how = "--answer"
+    elif isinstance(report.answer, Problem):
+        how = report.answer.kind.replace("_", " ")
+    else:
+        how = summed_up(report.output) or how
+    there = f"on {remote_from(report.workspace).destination}" if report.workspace else ""
+    return " · ".join(filter(None, (how, there, watched)))
+
+
+_RESULT_LINE = re.compile(
+    r"\b(pass(ed|ing|es)?|fail(ed|ing|ures?|s)?|errors?|ok|warnings?|problems?|issues?|checks?)\b",
+    re.IGNORECASE,
+)
+_MAX_SUMMARY = 100  # characters
+
+
+def summed_up(output: str) -> str:
+    """Return the last line of an output if it sums it up, as test runners and linters do."""
+    lines = clean(output[-10_000:]).split("\n")
+    last = next((line for line in reversed(lines) if line.strip()), "").strip(" =-*\t")
+    is_summary = len(last) <= _MAX_SUMMARY and _RESULT_LINE.search(last)
+    return " ".join(last.split()) if is_summary else ""
+
+
+def _printed(report: Report) -> list[str]:
+    """Return the lines that a gate printed, or else said."""
+    text = report.output if report.output.strip() else _words(report.answer)
+    return clean(text).strip("\n").split("\n")
 
 
 def _where(source: Source | None, cwd: str) -> str:

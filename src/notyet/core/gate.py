@@ -73,6 +73,13 @@ class Command(Record, kw_only=True):
         """The command as a person would write it down, for messages only."""
         return self.script.strip() or " ".join(self.argv)
 
+    @property
+    def first_line(self) -> str:
+        """The function that it calls, or the first line of the command; for messages only."""
+        from notyet.core.text import first_line  # a stop that passes needs no text
+
+        return first_line(self.options.get("python") or self.line)
+
 
 def where(command: Command, workspace: str = "") -> Remote | None:
     """Return where a command runs, for an agent whose files are in a workspace; None: here.

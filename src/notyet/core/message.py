@@ -229,7 +229,6 @@ def _sections(
 
 def _frame(gate: Gate, report: Report) -> list[str]:
     assert isinstance(gate.check, Command)
-    command = first_line(gate.check.options.get("python") or gate.check.line)
     how = f"{report.seconds:.1f} s"
     passing = [f"exit {code}" for code in gate.check.options.get("pass_codes", (0,))]
     # One that ended as if it passed has answered in words: its exit is not the reason.
@@ -237,7 +236,7 @@ def _frame(gate: Gate, report: Report) -> list[str]:
         how = f"{report.exit}, {how}"
     if report.workspace:
         how = f"{how}, on {shortened(remote_from(report.workspace).destination, 80)}"
-    lines = [f"FAILED {shortened(gate.name, 80)} ({how}): {command}"]
+    lines = [f"FAILED {shortened(gate.name, 80)} ({how}): {gate.check.first_line}"]
     if report.log and _size(report.log) <= _LONGEST_PATH:
         is_cut = LEFT_OUT in report.output or LEFT_OUT_THERE in report.output
         label = "Its beginning and end" if is_cut else "Full output"
@@ -306,7 +305,7 @@ def _what(gate: Gate) -> str:
     if not _is_ours(gate):
         return ""
     assert isinstance(gate.check, Command)
-    return f": {first_line(gate.check.options.get('python') or gate.check.line)}"
+    return f": {gate.check.first_line}"
 
 
 # When a subagent ended.

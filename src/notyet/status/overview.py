@@ -14,7 +14,6 @@ from notyet.core.gate import EVERY_AGENT, Command, machine_of
 from notyet.core.limits import History, Limits, limit_in_force
 from notyet.core.record import replace as replace_record
 from notyet.core.remote import is_remote
-from notyet.core.text import first_line
 from notyet.core.verdict import outcome_words
 from notyet.errors import LedgerError
 from notyet.hosts import all_hosts
@@ -151,15 +150,8 @@ def _gate(gate: Gate, workspace: str, stage: int) -> GateHere:
         timeout=gate.timeout,
         place=place.url if place else "",
         observe=gate.observe,
-        runs=_runs(gate),
+        runs=gate.check.first_line if isinstance(gate.check, Command) else "",
     )
-
-
-def _runs(gate: Gate) -> str:
-    check = gate.check
-    if not isinstance(check, Command):
-        return ""
-    return first_line(str(check.options.get("python") or check.line))
 
 
 def agents_of(gate: Gate) -> str:

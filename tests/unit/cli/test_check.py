@@ -1,6 +1,7 @@
 """`notyet check`: the gates are run now, as a stop would ask them."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,31 +15,33 @@ from hook_runs import (
     payload,
     run_hook,
 )
+from notyet.cli.check import summed_up
 
 PAYLOADS = Path(__file__).parents[2] / "vectors" / "payloads"
 CHANGED = '[gates]\ntests = "echo ran >> {ran}"\n'
 
 
 def rows(out):
-    """Return the table: what is said of each gate."""
+    """Return what is said of each gate."""
     lines = out.partition("\n\n")[0].splitlines()
-    assert lines[0].split() == ["gate", "result", "time", "how", "where"]
-    return {line.split()[0]: line for line in lines[1:]}
+    return {line.split()[1]: line for line in lines}
 
 
 def test_a_gate_that_ends_the_turn_exits_with_1(check, tmp_path):
     text = gate("""echo '{"decision": "halt", "reason": "no more"}'""")
     done = check(new_project(tmp_path / "p", text))
     assert done.code == 1
-    assert "halted: the agent's turn would be ended by g" in done.out
-    assert done.out.endswith("Its user would read:\n\n  no more\n")
+    halted = "halted: the agent's turn would be ended by g"
+    assert done.out.endswith(f"{halted} (what its user would read: notyet check --as claude)\n")
+    done = check(tmp_path / "p", "--as", "claude")
+    assert f"{halted}\nIts user would read:\n\n  no more\n" in done.out
 
 
 def test_a_broken_gate_exits_with_2_and_says_that_nothing_was_checked(check, tmp_path):
     text = gate("no-such-program-at-all", if_broken="allow")
     done = check(new_project(tmp_path / "p", text))
     assert done.code == 2
-    assert "broken" in rows(done.out)["g"]
+    assert rows(done.out)["g"].startswith("  ! g ")
     assert "cannot start" in rows(done.out)["g"]
     assert "! gate g cannot start: " in done.out
     assert done.out.endswith("NOT CHECKED: g gave no answer\n")
@@ -112,6 +115,61 @@ def test_the_hosts_deadline_ends_the_gates(check, tmp_path):
     assert "deadline" in rows(done.out)["g"]
     assert check(folder, "--timeout", "soon").code == 2
     assert check(folder, "--timeout", "-1").code == 2
+
+
+RUNNER = """\
+seq 99
+echo 'FAILED test_pay.py::test_refund'
+printf '\\033[1m==== 2 failed, 118 passed in 0.1s ====\\033[0m\\n\\n'
+exit 1
+"""
+
+
+def test_the_last_line_of_an_output_sums_it_up_and_its_end_follows(check, tmp_path):
+    text = "".join(
+        f"[gates.{name}]\nrun = 'sh runner'\n{more}\n"
+        for name, more in {"tests": 'hint = "Fix the cause."', "seen": "observe = true"}.items()
+    )
+    folder = new_project(tmp_path / "p", f'{text}[gates.lint]\nrun = "echo All checks passed!"\n')
+    (folder / "runner").write_text(RUNNER)
+    lines = check(folder).out.splitlines()
+    took = re.compile(r" +\d\.\d s +")
+    assert [took.sub("|", line) for line in lines[:3]] == [
+        "  ✗ tests|2 failed, 118 passed in 0.1s",
+        "  ✗ seen|2 failed, 118 passed in 0.1s · would fail, but only observes",
+        "  ✓ lint|All checks passed!",
+    ]
+    assert lines[3:6] == [
+        "",
+        "FAILED tests (exit 1, notyet.toml:1): sh runner",
+        "  ... 61 lines left out (all: notyet check --json)",
+    ]
+    assert lines[6] == "  62"
+    assert lines[44:49] == [
+        "  FAILED test_pay.py::test_refund",
+        "  ==== 2 failed, 118 passed in 0.1s ====",
+        "Hint: Fix the cause.",
+        "",
+        "WOULD FAIL seen (exit 1, notyet.toml:4): sh runner",
+    ]
+    assert lines[-1].endswith("sent back by tests (what it would read: notyet check --as claude)")
+
+
+@pytest.mark.parametrize(
+    ("output", "summary"),
+    [
+        ("Found 3 errors.\n", "Found 3 errors."),
+        ("OK\n", "OK"),
+        ("test result: ok. 5 passed; 0 failed", "test result: ok. 5 passed; 0 failed"),
+        ("  12 problems (3 errors,\t9 warnings)\n\n", "12 problems (3 errors, 9 warnings)"),
+        ("\x1b[32m1 passed\x1b[0m\x1b]0;x\x07", "1 passed"),
+        ("", ""),
+        ("done in 3 s", ""),
+        ("failed " * 30, ""),
+    ],
+)
+def test_only_a_line_that_sums_up_is_a_summary(output, summary):
+    assert summed_up(output) == summary
 
 
 # What is remembered.
@@ -194,7 +252,7 @@ def test_no_observer_is_notified(check, tmp_path):
         ("ok=halt:enough", 1, "enough"),
         ("ok=halt", 1, "ended by ok"),
         ("ok=broken:no disk", 2, "gate ok crashed: no disk (if_broken = block)"),
-        ("ok=broken", 2, "It crashed: (answered by --answer)."),
+        ("ok=broken", 2, "crashed: (answered by --answer)"),
         ("ok=exit:0", 0, "passed: the agent may stop"),
         ("ok=exit:3", 1, "It exited with code 3 and said nothing."),
         ("ok=exit:127", 2, "cannot start"),

@@ -34,7 +34,7 @@ def test_gates_of_a_named_workspace_are_asked_there(warm_box, app, tmp_path):
     assert (report["output"], report["workspace"]) == (str(app), warm_box.url(app))
     assert report["file"] == f"{warm_box.url(app)}/notyet.toml"
     shown = check(warm_box, tmp_path, "--workspace", warm_box.url(app))
-    assert "exit 1 on box" in shown.stdout
+    assert "exit 1 · on box" in shown.stdout
 
 
 @pytest.mark.rule("M1")
