@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from notyet.core.record import plain
-from notyet.core.text import bounded
+from notyet.core.text import bounded, clean, first_line, listed, shortened
 from notyet.core.verdict import Allow, Block, Halt, Problem
 
 if TYPE_CHECKING:
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
 _MAX_TEXT = 2_000  # characters of a text in JSON about many stops
 _REMARKS = {"asking": "still running", "overridden": "then did not come again"}
 _LOST = "lost: the process that ran its gates is gone"
+_MAX_LINE = 200  # bytes of the line that says why
+# How lines look by which tests, compilers and linters say what is wrong; the first counts most.
+_TELLING = (
+    re.compile(r"^\W*(FAILED|FAIL|ERROR|[Ee]rror|fatal|panic(ked)?)\b"),
+    re.compile(r"\w:\d+(:\d+)?:? "),
+    re.compile(r"(?i)\b(fail(ed|ure|s)?|error|exception|assert\w*)\b"),
+)
 _SKIPPED = {
     "passed": "it had passed on the same files before",
     "unchanged": "no file had changed since the agent began",
@@ -34,6 +42,30 @@ def remark(past: PastStop) -> str:
     if past.why == "lost":
         return _LOST
     return _REMARKS.get(past.outcome) or past.why
+
+
+def cause(past: PastStop) -> str:
+    """Return in one line why the agent was sent back, or what the outcome alone does not say."""
+    if past.outcome != "blocked":
+        return remark(past)
+    failed = [
+        report
+        for report in past.reports
+        if report.held or (isinstance(report.answer, Block) and not report.observed)
+    ]
+    if not failed:
+        return first_line(past.prompt)
+    also = f" (also {listed([report.gate for report in failed[1:]])})" if failed[1:] else ""
+    return f"{failed[0].gate}: {telling_line(failed[0])}{also}"
+
+
+def telling_line(report: Report) -> str:
+    """Return the line of a gate's output that says most, or how it ended."""
+    words, _ = said(report)
+    text = words if report.hidden or report.status == "problem" else report.output or words
+    lines = [line.strip() for line in clean(text).splitlines() if line.strip()]
+    telling = [line for kind in _TELLING for line in lines if kind.search(line)]
+    return shortened((*telling, *lines, report.exit)[0], _MAX_LINE)
 
 
 def said(report: Report) -> tuple[str, str]:
