@@ -192,7 +192,11 @@ def table(
 
 
 def table_or_list(
-    head: Sequence[str], rows: Sequence[Sequence[Cell]], style: Style | None = None
+    head: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    style: Style | None = None,
+    *,
+    right: Sequence[str] = (),
 ) -> list[str]:
     """Return the lines of a table; on a terminal too narrow for it, a line for each cell."""
     style = style or Style(sys.stdout)
@@ -201,7 +205,7 @@ def table_or_list(
     needed = [max(cell_len(row[at]) for row in texts) for at in range(len(head))]
     least = sum(min(wide, _MIN_NAME) for wide in needed[:-1]) + needed[-1]
     if least + len(_GAP) * (len(head) - 1) <= columns:
-        return table(head, rows, style)
+        return table(head, rows, style, right=right)
     indent = max(map(len, head)) + 2 * len(_GAP)
     lines = []
     for title, *cells in rows:

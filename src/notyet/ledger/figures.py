@@ -42,6 +42,11 @@ KINDS = ("passed", "sent_back", "not_passed", "not_checked", "skipped", "other")
 _KIND = {"passed": "passed", "blocked": "sent_back", "skipped": "skipped"}
 
 
+def kind_of(outcome: str, why: str) -> str:
+    """Return which of the KINDS a stop is of."""
+    return group_of(outcome, why) or _KIND.get(outcome, "other")
+
+
 def over_time(
     ledger: Ledger, wanted: StopFilter, since: float, until: float, step: float
 ) -> list[Bucket]:
@@ -81,8 +86,7 @@ def count_stops(db: sqlite3.Connection, wanted: StopFilter, since: float, until:
     counts = dict.fromkeys(KINDS, 0)
     counted = f"SELECT s.outcome, {_IS_LOUD}, count(*) {_IN_SPAN} AND {conditions} GROUP BY 1, 2"
     for outcome, is_loud, count in db.execute(counted, values):
-        group = group_of(outcome, "") if outcome != "skipped" else "not_checked" if is_loud else ""
-        counts[group or _KIND.get(outcome, "other")] += count
+        counts[kind_of(outcome, "" if is_loud else NOTHING_TO_CHECK[0])] += count
         if outcome == "asking":
             askers = db.execute(f"{_ASKERS} AND {conditions}", values).fetchall()
             lost = sum(has_lost_asker(outcome, *asker) for asker in askers)

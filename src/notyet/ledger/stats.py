@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from notyet.core.record import Record, replace
+from notyet.ledger.figures import KINDS, Bucket, kind_of
 from notyet.ledger.ledger import ASKER
 from notyet.ledger.past_stops import below, find, has_lost_asker, parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from notyet.ledger.ledger import Ledger
     from notyet.ledger.past_stops import StopFilter
@@ -41,6 +42,8 @@ class GateStats(Record, kw_only=True):
     p50: float = 0.0  # seconds
     p95: float = 0.0
     seconds: float = 0.0  # in total
+    # Of a run, the mean in each step of `Stats.over_time`; 0 if it did not run then.
+    seconds_over_time: tuple[float, ...] = ()
 
     @property
     def spared(self) -> int:
@@ -67,6 +70,31 @@ class Stats(Record, kw_only=True):
     last_at: float = 0.0
     outcomes: Mapping[str, int]
     gates: tuple[GateStats, ...] = ()
+    over_time: tuple[Bucket, ...] = ()  # how the stops went, in steps of equal length
+
+
+_MINUTE, _HOUR, _DAY = 60.0, 3_600.0, 86_400.0
+STEPS = (
+    _MINUTE, 5 * _MINUTE, 15 * _MINUTE, _HOUR, 4 * _HOUR, _DAY, 7 * _DAY, 28 * _DAY, 364 * _DAY,
+)  # fmt: skip
+MOST_STEPS = 40
+
+
+def buckets(stops: Sequence[tuple[float, str]]) -> list[Bucket]:
+    """Count stops, given by their time and kind, in at most MOST_STEPS steps, the oldest first."""
+    if not stops:
+        return []
+    first, last = min(stops)[0], max(stops)[0]
+    step = next((one for one in STEPS if last // one - first // one < MOST_STEPS), 0.0)
+    step = step or (last - first) / (MOST_STEPS - 1)  # a clock that was never set
+    start = first // step
+    counts = [dict.fromkeys(KINDS, 0) for _ in range(int(last // step - start) + 1)]
+    for at, kind in stops:
+        counts[int(at // step - start)][kind] += 1
+    return [
+        Bucket(at=(start + number) * step, until=(start + number + 1) * step, **counted)
+        for number, counted in enumerate(counts)
+    ]
 
 
 def stats(ledger: Ledger, wish: StopFilter) -> Stats:
@@ -110,7 +138,7 @@ def never_blocked(ledger: Ledger, wish: StopFilter, gates: Iterable[str]) -> fro
     )
 
 
-_STOPS = f"SELECT id, agent, turn, outcome, {ASKER} FROM stops WHERE id IN"
+_STOPS = f"SELECT id, agent, turn, outcome, why, {ASKER} FROM stops WHERE id IN"
 _SAID = ("gate", "status", "seconds", "observed", "held")
 _REPORTS = f"SELECT stop, {', '.join(_SAID)} FROM reports WHERE stop IN"
 
@@ -121,18 +149,21 @@ def _count(db: sqlite3.Connection, wish: StopFilter, most: int) -> Stats:
     ids = sorted(ids[:most])
     outcomes: dict[str, int] = {}
     gates: dict[tuple[str, bool], _Counting] = {}
-    times: list[float] = []
+    times: dict[int, float] = {}
+    kinds: dict[int, str] = {}
     for some in parts(ids):
         marks = f"({', '.join('?' * len(some))})"
         turns: dict[int, Turn] = {}
         sent_back: set[int] = set()
-        for number, agent, turn, said, *asker in db.execute(_STOPS + marks, some):
-            outcome = "skipped" if has_lost_asker(said, *asker) else said
+        for number, agent, turn, said, why, *asker in db.execute(_STOPS + marks, some):
+            is_gone = has_lost_asker(said, *asker)
+            outcome = "skipped" if is_gone else said
             turns[number] = agent, turn
             if outcome in _SENT_BACK:
                 sent_back.add(number)
             outcomes[outcome] = outcomes.get(outcome, 0) + 1
-            times.append(asker[-1])
+            times[number] = asker[-1]
+            kinds[number] = kind_of(outcome, "" if is_gone else why)
         for number, *row in db.execute(f"{_REPORTS}{marks} ORDER BY stop, position", some):
             key = row[0], bool(row[3])
             if not wish.gate or wish.gate == key[0]:
@@ -140,12 +171,17 @@ def _count(db: sqlite3.Connection, wish: StopFilter, most: int) -> Stats:
                     gates[key] = _Counting()
                 gates[key].add(number, turns[number], row, is_sent_back=number in sent_back)
     _look_further(db, gates)
-    counted = [counting.sum(gate, watches=watches) for (gate, watches), counting in gates.items()]
+    over_time = tuple(buckets([(times[number], kinds[number]) for number in ids]))
+    counted = [
+        counting.sum(gate, watches=watches, times=times, over_time=over_time)
+        for (gate, watches), counting in gates.items()
+    ]
     return Stats(
         stops=len(ids),
         is_all=is_all,
-        first_at=min(times, default=0.0),
-        last_at=max(times, default=0.0),
+        first_at=min(times.values(), default=0.0),
+        last_at=max(times.values(), default=0.0),
+        over_time=over_time,
         outcomes=dict(sorted(outcomes.items(), key=lambda item: -item[1])),
         gates=tuple(sorted(counted, key=lambda gate: (gate.watches, -gate.seconds, gate.gate))),
     )
@@ -182,6 +218,7 @@ class _Counting:
         self.unfixed: dict[Turn, list[int]] = {}  # send-backs, by agent and turn
         self._statuses: dict[str, int] = {}
         self._seconds: list[float] = []
+        self._stops: list[int] = []  # those of the seconds
         self._sent_back = 0
         self._led_to_pass = 0
 
@@ -190,6 +227,7 @@ class _Counting:
         _gate, status, seconds, is_watching, is_held = said
         if status in _ANSWERS:
             self._seconds.append(seconds)
+            self._stops.append(stop)
         if status in _PASSES:
             self.passed(turn, stop)
         elif is_sent_back and not is_watching and (status == "blocked" or is_held):
@@ -210,8 +248,19 @@ class _Counting:
         if after:
             self.unfixed[turn] = after
 
-    def sum(self, gate: str, *, watches: bool) -> GateStats:
+    def sum(
+        self,
+        gate: str,
+        *,
+        watches: bool,
+        times: Mapping[int, float],
+        over_time: Sequence[Bucket],
+    ) -> GateStats:
         """Return the figures."""
+        spent: list[list[float]] = [[] for _ in over_time]
+        for stop, seconds in zip(self._stops, self._seconds, strict=True):
+            start, length = over_time[0].at, over_time[0].until - over_time[0].at
+            spent[min(int((times[stop] - start) // length), len(spent) - 1)].append(seconds)
         return GateStats(
             gate=gate,
             watches=watches,
@@ -221,6 +270,7 @@ class _Counting:
             p50=percentile(self._seconds, 50),
             p95=percentile(self._seconds, 95),
             seconds=sum(self._seconds),
+            seconds_over_time=tuple(sum(some) / len(some) if some else 0.0 for some in spent),
             **{name: self._statuses.get(name, 0) for name in _COUNTED},
         )
 

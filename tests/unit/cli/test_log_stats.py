@@ -5,8 +5,9 @@ import json
 import pytest
 
 from notyet import Allow, Block, Decision, Engine, Halt, Ledger, Report
+from notyet.cli.log.stats import sparkline
 from notyet.cli.main import main
-from notyet.ledger.stats import GateStats
+from notyet.ledger.stats import MOST_STEPS, GateStats, buckets
 from notyet.status.worth import verdict
 from support import gate, stop
 
@@ -138,3 +139,56 @@ def test_a_filter_that_cuts_off_the_pass_does_not_change_what_was_mended(capsys)
     asked(Ledger(), "t", [Block("x"), Allow()] * 10)
     for argv in ([], ["--outcome", "blocked"]):
         assert "10/10 (100%)  yes: its blocks are fixed" in shown(capsys, *argv)
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ([0, 1, 2, 3, 4, 5, 6, 7], "▁▂▃▄▅▆▇█"),
+        ([0.01, 100.0, 0.0], "▂█▁"),
+        ([0, 0], "▁▁"),
+        ([], ""),
+    ],
+)
+def test_only_nothing_has_the_lowest_bar(values, line):
+    assert sparkline(values) == line
+
+
+@pytest.mark.parametrize("columns", [40, 200])
+def test_a_terminal_shows_outcomes_and_seconds_over_time(capsys, monkeypatch, columns):
+    ledger = Ledger()
+    answers = {gate("te\x1b[2Jsts", Block("x")): 3, gate("te\x1b[2Jsts", Allow()): 1}
+    for check, times in answers.items():
+        for n in range(times):
+            Engine([check], ledger=ledger).check_sync(stop(session_id=f"{check.check}{n}"))
+    hours = {1: 0, 2: 0, 3: 5, 4: 39}
+    for number, hour in hours.items():
+        at = (1_000_000 + hour * 3_600.0, number)
+        ledger.connection.write(
+            lambda db, at=at: db.execute("UPDATE stops SET begun_at = ? WHERE id = ?", at)
+        )
+    ledger.close()
+    assert "▁" not in shown(capsys)
+    for module in ("terminal", "log.stats"):
+        monkeypatch.setattr(f"notyet.cli.{module}.is_terminal", lambda _: True)
+    monkeypatch.setattr("notyet.cli.terminal._size", lambda _: (columns, 24))
+    monkeypatch.setenv("NO_COLOR", "1")
+    lines = shown(capsys).splitlines()
+    passed, sent_back = [line.split() for line in lines if line.startswith(("passed", "sent"))]
+    shown_steps = 40 if columns == 200 else 10
+    assert passed[1] == "▁" * (shown_steps - 1) + "█"
+    assert sent_back[2] == ("█" + "▁" * 4 + "▅" + "▁" * 34)[-shown_steps:]
+    assert "at most 2" in " ".join(sent_back)
+    assert any(line.startswith("tests takes") for line in lines)
+    assert max(map(len, lines[-4:])) <= columns
+    gates, stops = [json.loads(line) for line in shown(capsys, "--json").splitlines()]
+    assert [one["sent_back"] for one in stops["over_time"]][:6] == [2, 0, 0, 0, 0, 1]
+    assert [value > 0 for value in gates["seconds_over_time"]].count(True) == 3
+
+
+def test_a_span_of_any_length_has_few_steps():
+    for span in (0.0, 59.0, 3_600.0, 86_400.0 * 400, 1e9, 1e18):
+        found = buckets([(1.0 + span, "passed"), (1.0, "skipped")])
+        assert 1 <= len(found) <= MOST_STEPS
+        assert sum(one.stops for one in found) == 2
+    assert buckets([]) == []

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING
 
 from notyet.cli.log.stops import ELSEWHERE
 from notyet.cli.streams import json_line
-from notyet.cli.terminal import Style, one_line, table
+from notyet.cli.terminal import Style, is_terminal, one_line, table, table_or_list, width
 from notyet.core.record import as_dict
+from notyet.core.verdict import UNCHECKED, UNPASSED
 from notyet.ledger.stats import stats
 from notyet.status.worth import FEW_BLOCKS, verdict
 from notyet.times import age, exactly
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from notyet.ledger.ledger import Ledger
     from notyet.ledger.past_stops import StopFilter
-    from notyet.ledger.stats import GateStats
+    from notyet.ledger.stats import GateStats, Stats
 
 _HEAD = (
     "GATE", "RUNS", "SKIPPED", "BLOCKED", "HALTED", "BROKEN", "P50", "P95", "IN ALL", "FIXED",
     "WORTH IT?",
 )  # fmt: skip
 _WATCHING = {"GATE": "OBSERVING", "BLOCKED": "WOULD BLOCK", "HALTED": "WOULD HALT"}
+_FEWEST_STEPS = 2  # a single bar says nothing
+_AROUND_LINE = 30  # columns for the name before a line and the number after it
 _LEFT = ("GATE", "OBSERVING", "FIXED", "WORTH IT?")  # columns aligned to the left
 
 
@@ -48,9 +54,53 @@ def show_stats(ledger: Ledger, wish: StopFilter, *, as_json: bool) -> int:
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in found.outcomes.items())
     print(f"{'1 stop' if found.stops == 1 else f'{found.stops:,} stops'}{where}: {outcomes}")
     print(f"from {exactly(found.first_at)} to {exactly(found.last_at)}")
+    if is_terminal(sys.stdout):
+        _print_lines(found)
     if not found.is_all:
         print(f"only the newest {found.stops:,} were counted; choose others with --until")
     return 0
+
+
+_KINDS = {
+    "passed": ("passed", "green"),
+    "sent_back": ("sent back", "red"),
+    "not_passed": (UNPASSED, "yellow"),
+    "not_checked": (UNCHECKED, "yellow"),
+    "skipped": ("skipped", "dim"),
+    "other": ("other", "cyan"),
+}
+_LEVELS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Return a line with a bar for each value; only 0 has the lowest."""
+    highest = max(values, default=0.0)
+    tops = len(_LEVELS) - 1
+    return "".join(
+        _LEVELS[math.ceil(tops * value / highest)] if value > 0 else _LEVELS[0] for value in values
+    )
+
+
+def _print_lines(found: Stats) -> None:
+    """Print for people how the stops went over time, and how long each gate took."""
+    if len(found.over_time) < _FEWEST_STEPS:
+        return
+    style = Style(sys.stdout)
+    lines: list[tuple[str, Sequence[float], str, str]] = []
+    for kind, (words, colour) in _KINDS.items():
+        counts = [getattr(bucket, kind) for bucket in found.over_time]
+        if any(counts):
+            lines.append((words, counts, colour, f"at most {max(counts)}"))
+    for gate in found.gates:
+        if gate.asked:
+            took = gate.seconds_over_time
+            lines.append((f"{gate.gate} takes", took, "cyan", f"at most {age(max(took))}"))
+    room = max(_FEWEST_STEPS, width() - _AROUND_LINE)  # the newest, where there is less room
+    rows = [(name, (sparkline(seen[-room:]), colour), most) for name, seen, colour, most in lines]
+    first = found.over_time[0]
+    print()
+    for line in table(("", f"each {age(first.until - first.at)}", ""), rows, style):
+        print(line)
 
 
 def _print_table(gates: list[GateStats]) -> None:
@@ -62,7 +112,7 @@ def _print_table(gates: list[GateStats]) -> None:
     names = [_WATCHING.get(_HEAD[at], _HEAD[at]) if watches else _HEAD[at] for at in shown]
     rows = [[_row(gate)[at] for at in shown] for gate in gates]
     right = [name for name in names if name not in _LEFT]
-    for line in table(names, rows, Style(sys.stdout), right=right):
+    for line in table_or_list(names, rows, Style(sys.stdout), right=right):
         print(line)
     print()
 
