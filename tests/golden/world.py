@@ -23,6 +23,7 @@ PACKAGE = Path(importlib.util.find_spec("notyet").origin).parent
 PROGRAMS = "bash sh git cat echo env false grep kill printf sleep test touch true"
 VARYING = (
     (re.compile(r'("(?:seconds|p50|p95|at|\w+_at|size|\w*pid|duration\w*)": )[\d.e-]+'), r"\1*"),
+    (re.compile(r'("\w*over_time": )\[[^]]*\]'), r"\1[*]"),
     (re.compile(r"\b\d+\.\d+ ?s\b"), "* s"),
     (re.compile(r"\b[0-9a-f]{32,64}\b"), "DIGEST"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "UUID"),
