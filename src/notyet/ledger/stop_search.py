@@ -41,10 +41,6 @@ _OF_AGENT = "SELECT id FROM stops WHERE agent = ? AND id > ? AND id < ? ORDER BY
 _IN_PLACE = (
     "SELECT id FROM stops WHERE place = ? AND outcome = ? AND id > ? AND id < ? ORDER BY id DESC"
 )
-_NEXT_PLACE = (
-    "SELECT place, outcome FROM stops WHERE place < ? AND (place, outcome) > (?, ?)"
-    " ORDER BY place, outcome LIMIT 1"
-)
 _AGENTS_OF_SESSION = "SELECT id FROM agents WHERE session_id >= ? AND session_id < ? LIMIT ?"
 _AGENTS_OF_HOST = "SELECT id FROM agents WHERE host = ? LIMIT ?"
 _FIRST_SINCE = (
@@ -62,9 +58,12 @@ _CANDIDATES = (
     f" {', '.join(f's.{name}' for name in ASKER.split(', '))}"
     " FROM stops s LEFT JOIN agents a ON a.id = s.agent WHERE s.id IN"
 )
+# SQLite reads all rows of a value for DISTINCT, and for a comparison of two columns at once.
 _NEXT_HOST = "SELECT min(host) FROM agents WHERE host > ?"
 _NEXT_GATE = "SELECT min(gate) FROM reports WHERE gate > ?"
-_FOLDER_AFTER = "SELECT min(place) FROM stops WHERE place > ?"
+_NEXT_PLACE = "SELECT min(place) FROM stops WHERE place > ?"
+_NEXT_PLACE_BELOW = f"{_NEXT_PLACE} AND place < ?"
+_NEXT_OUTCOME = "SELECT min(outcome) FROM stops WHERE outcome > ? AND place = ?"
 
 
 class StopPage(Record, kw_only=True):
@@ -91,20 +90,18 @@ def search(ledger: Ledger, wanted: StopFilter) -> StopPage:
 
 def known_names(ledger: Ledger) -> Known:
     """Return the hosts, gates and folders that the ledger knows."""
-    statements = (_NEXT_HOST, _NEXT_GATE, _FOLDER_AFTER)
+    statements = (_NEXT_HOST, _NEXT_GATE, _NEXT_PLACE)
     hosts, gates, places = ledger.connection.read(
-        lambda db: [tuple(_names(db, statement)) for statement in statements]
+        lambda db: [tuple(islice(_distinct(db, each, ""), _MOST_KNOWN)) for each in statements]
     )
     return Known(hosts=hosts, gates=gates, places=places)
 
 
-def _names(db: sqlite3.Connection, following: str) -> Iterator[str]:
-    name = ""
-    for _ in range(_MOST_KNOWN):
-        (name,) = db.execute(following, (name,)).fetchone()
-        if name is None:
-            return
-        yield name
+def _distinct(db: sqlite3.Connection, following: str, value: str, *others: str) -> Iterator[str]:
+    """Yield each value above this one, in order, by a statement that returns the next one."""
+    while (found := db.execute(following, (value, *others)).fetchone()[0]) is not None:
+        value = found
+        yield value
 
 
 def _search(db: sqlite3.Connection, wanted: StopFilter) -> StopPage:
@@ -211,10 +208,9 @@ def _choices(db: sqlite3.Connection, wanted: StopFilter) -> Iterator[list[Lane]]
 def _places(db: sqlite3.Connection, place: str) -> Iterator[tuple[str, str]]:
     """Yield the folders at and below a place, each with the outcomes of its stops."""
     for own, under, end in below(place):
-        for at, past in ((own, own + "\0"), (under, end)):
-            pair = (at, "")
-            while pair := db.execute(_NEXT_PLACE, (past, *pair)).fetchone():
-                yield pair
+        for folder in chain([own], _distinct(db, _NEXT_PLACE_BELOW, under, end)):
+            for outcome in _distinct(db, _NEXT_OUTCOME, "", folder):
+                yield folder, outcome
 
 
 def _outcomes(wanted: tuple[str, ...]) -> list[str]:

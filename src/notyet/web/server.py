@@ -33,10 +33,10 @@ def listen(port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((LOOPBACK, port))
         listening.listen()
-        return listening
     except OSError as error:
         listening.close()
         raise PortTakenError(f"port {port} cannot be used: {error.strerror}") from error
+    return listening
 
 
 class Page:

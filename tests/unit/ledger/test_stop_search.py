@@ -126,6 +126,26 @@ def test_names_to_choose_from(ledger, monkeypatch):
     assert known_names(ledger).gates == ("lint",)
 
 
+def test_a_folder_with_many_stops_costs_no_more_than_one_with_few(tmp_path):
+    def steps_of_sqlite(stops):
+        ledger = Ledger(tmp_path / f"{stops}.db")
+        fill(ledger, stops)
+        steps = []
+
+        def read(db):
+            db.set_progress_handler(lambda: steps.append(1), 1)
+            try:
+                stop_search._search(db, StopFilter(place="/p", most=5))
+            finally:
+                db.set_progress_handler(None, 0)
+
+        ledger.connection.read(read)
+        ledger.close()
+        return len(steps)
+
+    assert steps_of_sqlite(3_000) < 1.5 * steps_of_sqlite(300)
+
+
 @pytest.mark.parametrize("wish", WISHES, ids=str)
 def test_no_statement_reads_or_sorts_a_whole_table(tmp_path, monkeypatch, wish):
     said = set()
