@@ -13,6 +13,8 @@ from notyet.config.load import NO_LOOK, load
 from notyet.core.gate import machine_of
 from notyet.hosts import host_named
 from notyet.install.notyet_line import notyet_line
+from notyet.install.settings import installable
+from notyet.ledger.connection import default_path
 from notyet.ledger.ledger import Ledger
 from notyet.status.answer import answer_of
 from notyet.status.facts import gather
@@ -102,7 +104,7 @@ class StatusReport:
         self.limits += caps_here(status for status in hosts if status.entries)
         self.is_well = self.answer.state == "yes"
         self.variables = sorted(name for name in environ if name.startswith("NOTYET_"))
-        ledger = Ledger(patience=1.0, repair=False)
+        ledger = Ledger(default_path(environ), patience=1.0, repair=False)
         caps = {status.host: status.cap for status in hosts}
         try:
             place = root_of(os.path.realpath(cwd))
@@ -127,6 +129,12 @@ class StatusReport:
             "ledger": {"path": self.recent.path, "size": self.recent.size},
             "variables": self.variables,
         }
+
+
+def report_on(cwd: str, environ: Mapping[str, str]) -> StatusReport:
+    """Look at all hosts, as `notyet status` without options does."""
+    hosts = [look_at(name, cwd, environ) for name in installable()]
+    return StatusReport(cwd, environ, without_unused(hosts))
 
 
 def look_at(

@@ -65,7 +65,7 @@ def host_state(status: HostStatus, cwd: str) -> tuple[str, str]:
 def host_details(status: HostStatus) -> Iterator[str]:
     """Yield at which events a host calls notyet, its program, and the reply to a made-up stop."""
     if status.program:
-        yield visible(status.program)
+        yield visible(near(status.program, ""))
     files: dict[str, list[str]] = {}
     for one in status.entries:
         events = files.setdefault(near(one.file.path, ""), [])

@@ -20,8 +20,9 @@ from notyet.core.record import Record
 from notyet.core.text import bounded, visible
 from notyet.errors import LedgerError
 from notyet.ledger.past_stops import PastStop
+from notyet.status.report import StatusReport
 from notyet.status.stop_words import json_of
-from notyet.web import gates, now, stops
+from notyet.web import gates, now, setup, stops
 from notyet.web.access import Guard
 from notyet.web.layout import document, section
 from notyet.web.site import Drawing, NotShownError, Query, Screen
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 _MAX_COMPLAINT = 400
-SCREENS: tuple[Screen, ...] = (now.SCREEN, stops.SCREEN, gates.SCREEN)
+SCREENS: tuple[Screen, ...] = (now.SCREEN, stops.SCREEN, gates.SCREEN, setup.SCREEN)
 
 
 def build(site: Site, names: Names) -> ASGIApp:
@@ -114,6 +115,8 @@ def jsonable(value: Any) -> Any:
     """Return a value with the records and data classes in it as plain ones."""
     if isinstance(value, PastStop):
         return jsonable(json_of(value))
+    if isinstance(value, StatusReport):
+        return jsonable(value.plain())
     if isinstance(value, Record):
         return {name: jsonable(getattr(value, name)) for name in value._fields}
     if is_dataclass(value) and not isinstance(value, type):
