@@ -58,7 +58,16 @@ def _to_5(db: Connection) -> None:
     )
 
 
-STEPS: tuple[Callable[[Connection], None], ...] = (_to_2, _to_3, _to_4, _to_5)
+def _to_6(db: Connection) -> None:
+    """Index tasks that are active and results that may be undelivered, to list them in order."""
+    db.execute("CREATE INDEX tasks_active ON tasks (created_at) WHERE ended_at IS NULL")
+    db.execute(
+        "CREATE INDEX outbox_undelivered ON outbox (created_at, task) WHERE"
+        " status IN ('pending', 'leased', 'suspended') OR (told = 3 AND status <> 'dismissed')"
+    )
+
+
+STEPS: tuple[Callable[[Connection], None], ...] = (_to_2, _to_3, _to_4, _to_5, _to_6)
 
 
 def prepare(db: Connection, path: str, version: int, journal: Literal["WAL", "DELETE"]) -> None:

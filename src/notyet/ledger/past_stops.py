@@ -42,6 +42,7 @@ class StopFilter(Record, kw_only=True):
     """Which stops to find; an empty field matches all."""
 
     session: str = ""  # an id, or its beginning
+    is_whole_session: bool = False  # `session` is the whole id
     outcomes: tuple[str, ...] = ()
     host: str = ""
     place: str = ""  # a folder, with those below
@@ -169,9 +170,10 @@ class Conditions:
         if wanted.outcomes:
             self.add(*_of_outcomes(wanted.outcomes))
         if wanted.session:
-            start = key_text(wanted.session)
-            in_event = '"session_id": ' + dumps(start)[:-1]
-            self.add(_OF_SESSION, start, start + "\U0010ffff", in_event)
+            first, end = session_range(wanted)
+            in_event = '"session_id": ' + dumps(first)
+            in_event = in_event if wanted.is_whole_session else in_event[:-1]
+            self.add(_OF_SESSION, first, end, in_event)
         if wanted.place:
             folders = below(wanted.place)
             any_of = " OR ".join("s.place = ? OR (s.place >= ? AND s.place < ?)" for _ in folders)
@@ -184,6 +186,12 @@ class Conditions:
 
     def __str__(self) -> str:
         return " AND ".join(self._texts)
+
+
+def session_range(wanted: StopFilter) -> tuple[str, str]:
+    """Return the first id of the sessions that match, and the end after the last."""
+    first = key_text(wanted.session)
+    return first, first + ("\x01" if wanted.is_whole_session else "\U0010ffff")
 
 
 def host_values(host: str) -> tuple[str, str]:
@@ -252,6 +260,23 @@ def same_turn(ledger: Ledger, number: int, most: int = 10) -> list[PastStop]:
     return ledger.connection.read(read)
 
 
+def neighbours(ledger: Ledger, number: int) -> tuple[int, int]:
+    """Return the stops of the same agent before and after a stop; 0 for none."""
+
+    def read(db: sqlite3.Connection) -> tuple[int, int]:
+        row = db.execute("SELECT agent FROM stops WHERE id = ?", (number,)).fetchone()
+        if row is None or not row[0]:
+            return 0, 0
+        before, after = (
+            db.execute(statement, (row[0], number)).fetchone()[0] for statement in (_BEFORE, _AFTER)
+        )
+        return before or 0, after or 0
+
+    return ledger.connection.read(read)
+
+
+_BEFORE = "SELECT max(id) FROM stops WHERE agent = ? AND id < ?"
+_AFTER = "SELECT min(id) FROM stops WHERE agent = ? AND id > ?"
 _EARLIER = "SELECT id FROM stops WHERE agent = ? AND id < ? AND turn = ? ORDER BY id DESC LIMIT ?"
 _LATER = _EARLIER.replace("id < ?", "id > ?").replace("id DESC", "id")
 _AGENT = ("host", "session_id", "agent_id")
@@ -371,6 +396,10 @@ _AGENTS = (
     f"SELECT id, host, session_id, agent_id, seen_at, {', '.join(HISTORY_COLUMNS)} FROM agents"
     " WHERE seen_at >= ? ORDER BY seen_at DESC"
 )
+_OF_ONE_SESSION = _AGENTS.replace(
+    "seen_at >= ? ORDER BY seen_at DESC",
+    "host = ? AND session_id = ? ORDER BY agent_id LIMIT ?",
+)
 _NEWEST = f"SELECT id, place, outcome, {ASKER} FROM stops WHERE agent = ? ORDER BY id DESC LIMIT 1"
 
 
@@ -391,6 +420,14 @@ def agents(ledger: Ledger, since: float, place: str = "", most: int = 20) -> lis
         return found
 
     return ledger.connection.read(read)
+
+
+def session_agents(ledger: Ledger, host: str, session: str, most: int) -> list[PastAgent]:
+    """Return the main agent of a session, and then its subagents."""
+    wanted = (key_text(host), key_text(session), most)
+    return ledger.connection.read(
+        lambda db: [_past_agent(db, row) for row in db.execute(_OF_ONE_SESSION, wanted).fetchall()]
+    )
 
 
 def _past_agent(db: sqlite3.Connection, row: tuple[Any, ...]) -> PastAgent:

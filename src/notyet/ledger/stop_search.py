@@ -13,7 +13,14 @@ from itertools import chain, islice
 from notyet.core.record import Record
 from notyet.core.verdict import OUTCOMES, group_of
 from notyet.ledger.ledger import ASKER
-from notyet.ledger.past_stops import below, event_of, has_lost_asker, parts, read_in
+from notyet.ledger.past_stops import (
+    below,
+    event_of,
+    has_lost_asker,
+    parts,
+    read_in,
+    session_range,
+)
 from notyet.ledger.stop_rows import ALL, key_text
 
 TYPE_CHECKING = False
@@ -193,8 +200,7 @@ def _choices(db: sqlite3.Connection, wanted: StopFilter) -> Iterator[list[Lane]]
     if wanted.gate:
         yield [(_WITH_GATE, (wanted.gate,))]
     if wanted.session:
-        start = key_text(wanted.session)
-        found = db.execute(_AGENTS_OF_SESSION, (start, start + "\U0010ffff", _MOST_LANES))
+        found = db.execute(_AGENTS_OF_SESSION, (*session_range(wanted), _MOST_LANES))
         yield [(_OF_AGENT, row) for row in [(0,), *found]]
     if wanted.host:
         found = db.execute(_AGENTS_OF_HOST, (key_text(wanted.host), _MOST_LANES))
@@ -264,7 +270,11 @@ class _Matches:
         if (wanted.host or wanted.session) and host is None:
             known = event_of(event)
             host, session = key_text(known.host), key_text(known.session_id)
-        if (wanted.host and host != self._host) or not (session or "").startswith(self._session):
+        if wanted.host and host != self._host:
+            return False
+        if wanted.is_whole_session and session != self._session:
+            return False
+        if not (session or "").startswith(self._session):
             return False
         return not self._folders or any(
             place == own or place.startswith(under) for own, under, _ in self._folders

@@ -41,6 +41,29 @@ _ACTIVE = "SELECT id FROM tasks WHERE owner = ? AND ended_at IS NULL"
 _MOVED = "SELECT 1 FROM tasks WHERE owner = ? AND moved = 1 LIMIT 1"
 _UNDELIVERED = "SELECT task FROM outbox WHERE owner = ? AND status IN ('pending', 'leased')"
 
+# As the index `outbox_undelivered` says it.
+_MAYBE_UNDELIVERED = (
+    "(outbox.status IN ('pending', 'leased', 'suspended')"
+    f" OR (outbox.told = {UNKNOWN} AND outbox.status <> 'dismissed'))"
+)
+# The ids of tasks in the order of a list, after the time and id of the one before.
+_NEXT_OF_ALL = (
+    "SELECT id FROM tasks WHERE (created_at, id) < (?, ?) ORDER BY created_at DESC, id DESC LIMIT ?"
+)
+_NEXT_ACTIVE = _NEXT_OF_ALL.replace("WHERE", "WHERE ended_at IS NULL AND")
+_NEXT_UNDELIVERED = (
+    f"SELECT task FROM outbox WHERE {_MAYBE_UNDELIVERED} AND (created_at, task) < (?, ?)"
+    " ORDER BY created_at DESC, task DESC LIMIT ?"
+)
+_CREATED = "SELECT created_at FROM tasks WHERE id = ?"
+_ANNOUNCED = "SELECT max(created_at) FROM outbox WHERE task = ?"
+_LISTS = {
+    "all": (_NEXT_OF_ALL, _CREATED),
+    "active": (_NEXT_ACTIVE, _CREATED),
+    "undelivered": (_NEXT_UNDELIVERED, _ANNOUNCED),
+}
+LISTS = tuple(_LISTS)
+_END_OF_TIME = 1e300
 _OPEN = (
     "SELECT owner FROM tasks WHERE id = ? AND (ended_at IS NULL OR EXISTS (SELECT 1 FROM outbox"
     " WHERE task = tasks.id AND status IN ('pending', 'leased')))"
@@ -54,6 +77,13 @@ class Course(Record, kw_only=True):
     ended_at: Mapping[str, float | None]  # by the id of the run
     steers: tuple[tuple[str, str, str, str], ...]  # source, prompt, phase, error
     messages: tuple[tuple[str, str, str], ...]  # kind, text, state
+
+
+class TaskPage(Record, kw_only=True):
+    """One page of a list of tasks, the newest first."""
+
+    tasks: tuple[TaskView, ...]
+    older: str = ""  # the list goes on before this task; empty: it ends here
 
 
 class Tasks:
@@ -227,14 +257,42 @@ class Tasks:
 
     def undelivered(self) -> list[TaskView]:
         """Return the tasks whose results or notifications may be undelivered, the newest first."""
-        is_open = "outbox.status IN ('pending', 'leased', 'suspended')"
-        return self._views(
-            f"{is_open} OR (outbox.told = {UNKNOWN} AND outbox.status != 'dismissed')"
-        )
+        some = f"SELECT task FROM outbox WHERE {_MAYBE_UNDELIVERED}"
+        # The condition again: of several results of a task, only the newest counts.
+        return self._views(f"tasks.id IN ({some}) AND {_MAYBE_UNDELIVERED}")
 
-    def below(self, task: str) -> list[TaskView]:
+    def page(self, which: str, before: str = "", most: int = 50) -> TaskPage | None:
+        """Return a page of one of `LISTS`, at the same cost for any number of tasks.
+
+        It begins after the task `before`; None if there is no such task any more.
+        """
+        following, place = _LISTS[which]
+
+        def find(db: sqlite3.Connection) -> list[str] | None:
+            at = _END_OF_TIME
+            if before:
+                row = db.execute(place, (before,)).fetchone()
+                if row is None or row[0] is None:
+                    return None
+                at = row[0]
+            return [task for (task,) in db.execute(following, (at, before, most + 1)).fetchall()]
+
+        found = self._connection.read(find)
+        if found is None:
+            return None
+        wanted = tuple(found[:most])
+        marks = ", ".join("?" * len(wanted))
+        views = {view.task.id: view for view in self._views(f"tasks.id IN ({marks})", wanted)}
+        older = found[most - 1] if len(found) > most else ""
+        return TaskPage(tasks=tuple(views[task] for task in wanted if task in views), older=older)
+
+    def of_session(self, session_id: str, most: int = 10) -> list[TaskView]:
+        """Return the tasks that a session worked on, the newest first."""
+        return self._views("tasks.session_id = ?", (session_id,), most)
+
+    def below(self, task: str, most: int = ALL) -> list[TaskView]:
         """Return a task's children, the newest first."""
-        return self._views("tasks.parent = ?", (task,))
+        return self._views("tasks.parent = ?", (task,), most)
 
     def starting_with(self, prefix: str, most: int = 10) -> list[str]:
         """Return the ids with this prefix, in order."""
@@ -242,24 +300,25 @@ class Tasks:
         wanted = (prefix, prefix, prefix, most)
         return [task for (task,) in self._connection.rows(sql, wanted)]
 
-    def course(self, task: str) -> Course:
-        """Return the runs, steers and messages of a task."""
+    def course(self, task: str, most: int = ALL) -> Course:
+        """Return the runs, steers and messages of a task; with `most`, only the newest of each."""
 
         def read(db: sqlite3.Connection) -> Course:
             columns = ", ".join(RUN_COLUMNS)
             runs = db.execute(
                 f"SELECT coalesce(finished_at, ended_at), {columns} FROM runs"
-                " WHERE task = ? ORDER BY generation",
-                (task,),
-            ).fetchall()
+                " WHERE task = ? ORDER BY generation DESC LIMIT ?",
+                (task, most),
+            ).fetchall()[::-1]
             steers = db.execute(
                 "SELECT source, prompt, phase, error FROM steers WHERE task = ?"
-                " AND phase != 'accepted' ORDER BY reserved_at",
-                (task,),
-            ).fetchall()
+                " AND phase != 'accepted' ORDER BY reserved_at DESC LIMIT ?",
+                (task, most),
+            ).fetchall()[::-1]
             messages = db.execute(
-                "SELECT kind, text, state FROM messages WHERE task = ? ORDER BY id", (task,)
-            ).fetchall()
+                "SELECT kind, text, state FROM messages WHERE task = ? ORDER BY id DESC LIMIT ?",
+                (task, most),
+            ).fetchall()[::-1]
             return Course(
                 runs=tuple(run_of(row[1:]) for row in runs),
                 ended_at={row[1]: row[0] for row in runs},

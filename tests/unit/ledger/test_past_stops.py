@@ -13,10 +13,12 @@ from notyet.ledger.past_stops import (
     StopFilter,
     agents,
     event_of,
+    neighbours,
     numbers,
     read_stop,
     read_stops,
     same_turn,
+    session_agents,
     stops,
 )
 from notyet.ledger.stats import stats
@@ -197,6 +199,29 @@ def test_the_other_stops_of_a_turn_are_around_it(ledger):
     assert not newest.followed
     assert read_stop(ledger, 3).outcome == "overridden"
     assert read_stop(ledger, 3).followed
+
+
+def test_the_stops_of_an_agent_follow_one_another(ledger):
+    asked(ledger, ("t", None), session_id="one")
+    asked(ledger, ("t", None), session_id="two")
+    asked(ledger, ("t", None), session_id="one", last_message="again")
+    assert neighbours(ledger, 1) == (0, 3)
+    assert neighbours(ledger, 3) == (1, 0)
+    assert neighbours(ledger, 2) == neighbours(ledger, 99) == (0, 0)
+
+
+def test_the_agents_of_a_session_are_the_main_one_and_its_subagents(ledger):
+    asked(ledger, ("t", Block("x")), session_id="one", host="claude")
+    for agent in ("b", "a"):
+        sub = {"scope": "subagent", "agent_id": agent}
+        asked(ledger, ("t", None), session_id="one", host="claude", **sub)
+    asked(ledger, ("t", None), session_id="one", host="codex")
+    asked(ledger, ("t", None), session_id="one1", host="claude")
+    found = session_agents(ledger, "claude", "one", most=10)
+    assert [agent.agent_id for agent in found] == ["", "a", "b"]
+    assert (found[0].stop, found[0].outcome, found[0].history.session_blocks) == (1, "blocked", 1)
+    assert len(session_agents(ledger, "claude", "one", most=2)) == 2
+    assert session_agents(ledger, "claude", "on", most=2) == []
 
 
 def test_agents_come_with_their_budget_and_their_last_stop(ledger):

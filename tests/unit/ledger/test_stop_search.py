@@ -24,6 +24,8 @@ WISHES = [
     {"host": "codex"},
     {"host": "goose"},
     {"session": "s1"},
+    {"session": "s1", "is_whole_session": True},
+    {"session": "s1", "is_whole_session": True, "host": "codex"},
     {"place": "/p"},
     {"place": "/p/a", "outcomes": ("passed", "capped")},
     {"gate": "tests"},

@@ -8,6 +8,7 @@ import pytest
 from notyet import Allow, Decision
 from notyet.core.session import Turn
 from notyet.errors import Refused
+from notyet.ledger import tasks
 from support import rows
 
 PASS = Decision(verdict=Allow(), outcome="passed")
@@ -173,3 +174,55 @@ def test_what_was_left_without_a_driver_is_found(desk):
     desk.outbox.told("told", desk.owner)
     assert sorted(desk.tasks.left(desk.owner)) == ["running", "untold"]
     assert desk.tasks.left(99) == []
+
+
+def ids(page):
+    return [view.task.id for view in page.tasks]
+
+
+def test_lists_of_tasks_come_page_by_page_the_newest_first(desk):
+    for number in range(7):
+        desk.enter(f"t{number}")
+        rows(desk.ledger, "UPDATE tasks SET created_at = ? WHERE id = ?", number // 2, f"t{number}")
+    for number in (1, 3, 5):
+        desk.end(f"t{number}")
+    desk.outbox.acknowledge("t3")
+    page = desk.tasks.page("all", most=3)
+    assert (ids(page), page.older) == (["t6", "t5", "t4"], "t4")
+    page = desk.tasks.page("all", page.older, most=3)
+    assert (ids(page), page.older) == (["t3", "t2", "t1"], "t1")
+    page = desk.tasks.page("all", page.older, most=3)
+    assert (ids(page), page.older) == (["t0"], "")
+    page = desk.tasks.page("active", most=2)
+    assert (ids(page), page.older) == (["t6", "t4"], "t4")
+    assert ids(desk.tasks.page("active", "t4", most=2)) == ["t2", "t0"]
+    page = desk.tasks.page("undelivered", most=1)
+    assert (ids(page), page.older) == (["t5"], "t5")
+    assert ids(desk.tasks.page("undelivered", "t5")) == ["t1"]
+    assert desk.tasks.page("all", "t9") is None
+    assert desk.tasks.page("undelivered", "t0") is None  # it has no result
+
+
+def test_no_list_of_tasks_looks_at_all_of_them(desk):
+    desk.enter("t1")
+    for statement, _ in tasks._LISTS.values():
+        plan = rows(desk.ledger, f"EXPLAIN QUERY PLAN {statement}", 1.0, "", 50)
+        assert all(" USING " in step for *_, step in plan), plan
+        assert not any(step.startswith("SCAN") for *_, step in plan), plan
+
+
+def test_a_course_can_be_only_its_newest_part(desk):
+    desk.enter("t1")
+    for text in ("one", "two"):
+        desk.runs.say("t1", "user", text, text, f"{text} steers")
+    assert [text for _, text, _ in desk.tasks.course("t1").messages] == ["one", "two"]
+    assert [text for _, text, _ in desk.tasks.course("t1", most=1).messages] == ["two"]
+
+
+def test_the_tasks_of_a_session_and_the_children_of_a_task_can_be_listed(desk):
+    desk.enter("t1", "s1")
+    desk.enter("t2", "s1", parent="t1")
+    desk.enter("t3", "s2", parent="t1")
+    assert {view.task.id for view in desk.tasks.of_session("s1")} == {"t1", "t2"}
+    assert {view.task.id for view in desk.tasks.below("t1")} == {"t2", "t3"}
+    assert len(desk.tasks.below("t1", most=1)) == 1
