@@ -6,9 +6,10 @@ import math
 import os
 import sys
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from anyio import to_thread
 from starlette.applications import Starlette
@@ -24,6 +25,7 @@ from notyet.status.report import StatusReport
 from notyet.status.stop_words import json_of
 from notyet.web import gates, now, setup, stops
 from notyet.web.access import Guard
+from notyet.web.forms import DONE, Doing, notice_of
 from notyet.web.layout import document, section
 from notyet.web.site import Drawing, NotShownError, Query, Screen
 
@@ -45,9 +47,13 @@ def build(site: Site, names: Names) -> ASGIApp:
     routes: list[Route | Mount] = [
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
+    doing = Doing()
     for screen in SCREENS:
         routes.append(Route(screen.as_json, partial(_json, site, screen)))
         routes.append(Route(screen.path, partial(_html, site, screen)))
+        if screen.act is not None:
+            act = partial(_act, site, screen, doing)
+            routes.append(Route(screen.path, act, methods=["POST"]))
     handlers = {404: partial(_nowhere, site), Exception: partial(_fault, site)}
     # Around all of Starlette, so that its own answers get the strict headers too.
     return Guard(Starlette(routes=routes, exception_handlers=handlers), site, names)
@@ -59,9 +65,23 @@ async def _html(site: Site, screen: Screen, request: Request) -> Response:
     try:
         drawing = screen.draw(await to_thread.run_sync(screen.load, site, query), query)
     except (NotShownError, LedgerError) as error:
-        status, title = _wrong(error)
-        drawing = Drawing(title, section(title, str(error)))
+        status, drawing = _unshown(error)
+    drawing = replace(drawing, body=[notice_of(query), drawing.body])
     return HTMLResponse(encodable(str(document(SCREENS, drawing, query))), status)
+
+
+async def _act(site: Site, screen: Screen, doing: Doing, request: Request) -> Response:
+    query = _query(site, request)
+    try:
+        return await doing(site, screen, query, request)
+    except (NotShownError, LedgerError) as error:
+        status, drawing = _unshown(error)
+        return HTMLResponse(encodable(str(document(SCREENS, drawing, query))), status)
+
+
+def _unshown(error: NotShownError | LedgerError) -> tuple[int, Drawing]:
+    status, title = _wrong(error)
+    return status, Drawing(title, section(title, str(error)))
 
 
 async def _json(site: Site, screen: Screen, request: Request) -> Response:
@@ -70,7 +90,7 @@ async def _json(site: Site, screen: Screen, request: Request) -> Response:
     except (NotShownError, LedgerError) as error:
         status, title = _wrong(error)
         return JSONResponse({"error": title, "detail": str(error)}, status)
-    return JSONResponse(jsonable(data))
+    return JSONResponse(jsonable(screen.plain(data) if screen.plain else data))
 
 
 async def _nowhere(site: Site, request: Request, _error: Exception) -> Response:
@@ -101,7 +121,9 @@ def complain(line: str) -> None:
 def _query(site: Site, request: Request) -> Query:
     path = {name: str(value) for name, value in request.path_params.items()}
     values = {**request.query_params, **path}
-    return Query(request.url.path, values, "" if site.read_only else site.form_token)
+    notice = site.notices.take(values.pop(DONE, ""))
+    token = "" if site.read_only else site.form_token
+    return Query(quote(request.url.path), values, token, notice)
 
 
 def _wrong(error: NotShownError | LedgerError) -> tuple[int, str]:

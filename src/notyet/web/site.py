@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from htpy import Node
 
 _PATIENCE = 2.0  # seconds that a screen waits for a locked ledger
+_MOST_NOTICES = 100
 
 
 class NotShownError(Exception):
@@ -29,6 +31,50 @@ class NotFoundError(NotShownError):
     status, title = 404, "Not found"
 
 
+class RefusedError(NotShownError):
+    """A form that is not the page's own, or that may not be sent here."""
+
+    status, title = 403, "Nothing was done"
+
+
+class NotSentError(NotShownError):
+    """A form with values that cannot be meant."""
+
+    title = "Nothing was done"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What came of a form, to be shown once; `fields` are what was sent, to correct it."""
+
+    text: str
+    is_done: bool = True
+    warnings: tuple[str, ...] = ()
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+class Notices:
+    """Notices until they are shown, each under a name that only its reader knows."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: dict[str, Notice] = {}
+
+    def keep(self, notice: Notice) -> str:
+        """Keep a notice; return its name."""
+        name = secrets.token_urlsafe(9)
+        with self._lock:
+            self._kept[name] = notice
+            while len(self._kept) > _MOST_NOTICES:
+                del self._kept[next(iter(self._kept))]
+        return name
+
+    def take(self, name: str) -> Notice | None:
+        """Return a notice, and forget it."""
+        with self._lock:
+            return self._kept.pop(name, None)
+
+
 @dataclass
 class Site:
     """One ledger, seen from one folder."""
@@ -41,6 +87,7 @@ class Site:
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     form_token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    notices: Notices = field(default_factory=Notices)
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.path, patience=_PATIENCE, repair=False)
@@ -53,6 +100,7 @@ class Query:
     path: str
     values: Mapping[str, str] = field(default_factory=dict)
     form_token: str = ""  # that forms carry; empty: nothing may be done here
+    notice: Notice | None = None  # what came of the form that was sent just now
 
     def __getitem__(self, name: str) -> str:
         return self.values.get(name, "")
@@ -76,6 +124,9 @@ class Screen:
     draw: Callable[[Any, Query], Drawing]
     name: str = ""  # in the navigation
     json_path: str = ""
+    # Does what a form of the screen asks for, in a thread; may wait, and raise NotShownError.
+    act: Callable[[Site, Query, Mapping[str, str]], Notice] | None = None
+    plain: Callable[[Any], Any] | None = None  # makes the JSON, if it is not the data as it is
 
     @property
     def as_json(self) -> str:

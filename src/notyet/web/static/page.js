@@ -23,6 +23,15 @@ function connection(kind, words) {
   if (place.textContent !== words) place.textContent = words;
 }
 
+// A notice is shown once: without its name, the address can be shared.
+function forgetNotice() {
+  const here = new URL(location.href);
+  if (!here.searchParams.has("done")) return;
+  here.searchParams.delete("done");
+  history.replaceState(history.state, "", here);
+}
+
+forgetNotice();
 setInterval(tick, 1000);
 document.addEventListener("htmx:sseOpen", () => connection("live", "live"));
 document.addEventListener("htmx:sseError", () =>
