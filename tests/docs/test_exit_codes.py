@@ -109,6 +109,7 @@ rm "$file"; mkdir "$file"; notyet on""",
     ("log", 0): "notyet log",
     ("log", 1): "notyet log 77",
     ("log", 2): "notyet log --since soon",
+    ("page", 0): "notyet page --save stops.html",
     ("page", 1): "notyet page --no-open > address &\n"
     "until [ -s address ]; do sleep 0.05; done; port=$(cut -d : -f 3 address | cut -d / -f 1)\n"
     "notyet page --no-open --port $port; code=$?; kill %1; wait %1; (exit $code)",

@@ -16,10 +16,11 @@ from notyet.web.layout import address, bar, one_line, section, table
 from notyet.web.site import Drawing, NotShownError, Screen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from htpy import Element, Node
 
+    from notyet.ledger.figures import Bucket
     from notyet.ledger.stats import GateStats
     from notyet.web.site import Query, Site
 
@@ -47,6 +48,7 @@ class GatesShown:
     is_all: bool  # False: the span has more, older ones
     outcomes: Mapping[str, int]
     gates: tuple[GateShown, ...]
+    over_time: tuple[Bucket, ...]  # how the stops went, in steps of equal length
 
 
 def load(site: Site, query: Query) -> GatesShown:
@@ -64,40 +66,47 @@ def load(site: Site, query: Query) -> GatesShown:
     blockless = [one.gate for one in found.gates if not one.watches and not one.stopped]
     quiet = never_blocked(site.ledger, wanted, blockless)
     gates = tuple(_shown(one, said, is_quiet=one.gate in quiet) for one in found.gates)
-    return GatesShown(said, found.stops, found.is_all, found.outcomes, gates)
+    return GatesShown(said, found.stops, found.is_all, found.outcomes, gates, found.over_time)
 
 
 def _shown(gate: GateStats, said: str, *, is_quiet: bool) -> GateShown:
     is_quiet = is_quiet and not gate.watches
-    never = f"never blocked {_in_words(said)}" if is_quiet else "blocked before these stops"
+    never = f"never blocked {in_words(said)}" if is_quiet else "blocked before these stops"
     is_hint = is_quiet and gate.asked >= FEW and not gate.held
     return GateShown(gate, verdict(gate, never=never), is_hint)
 
 
-def _in_words(said: str) -> str:
+def in_words(said: str) -> str:
+    """Return a span as a part of a sentence."""
     return f"in the last {_SPANS[said]}" if said in _SPANS else f"since {one_line(said)}"
 
 
 def draw(data: GatesShown, query: Query) -> Drawing:
-    """Draw a table of the gates that can block, and one of those that only observe."""
+    """Draw links to other spans, and the tables; each gate leads to its stops."""
+    kept = {"since": data.since, "host": query["host"], "place": query["place"]}
+    drawn = tables(data, query, lambda gate: address("/stops", {"gate": gate, **kept}))
+    live = ("gates", "observing")[: len(drawn)]
+    return Drawing("Gates", [_spans(query), drawn], live=live)
+
+
+def tables(data: GatesShown, query: Query, link: Callable[[str], str]) -> list[Element]:
+    """Draw a table of the gates that can block, and one of those that only observe, if any do."""
     most = max((one.figures.seconds for one in data.gates), default=0.0)
     blocking = [one for one in data.gates if not one.figures.watches]
     observing = [one for one in data.gates if one.figures.watches]
-    span = _in_words(data.since)
+    span = in_words(data.since)
     empty = f"No gate ran {span}. `notyet check` runs the gates of a project now."
-    body: list[Node] = [
-        _spans(query),
+    drawn = [
         section(
-            "Gates", _table(blocking, most, query, empty), _hint(blocking, span),
+            "Gates", _table(blocking, most, link, empty), _hint(blocking, span),
             id="gates", note=_counted(data, span, query),
         ),
     ]  # fmt: skip
     if observing:
         note = "they run and are recorded, and send no agent back"
-        drawn = _table(observing, most, query, "")
-        body.append(section("Gates that only observe", drawn, id="observing", note=note))
-    live = ("gates", "observing") if observing else ("gates",)
-    return Drawing("Gates", body, live=live)
+        table_of = _table(observing, most, link, "")
+        drawn.append(section("Gates that only observe", table_of, id="observing", note=note))
+    return drawn
 
 
 def _counted(data: GatesShown, span: str, query: Query) -> Node:
@@ -126,22 +135,22 @@ def _spans(query: Query) -> Element:
     ]
 
 
-def _table(gates: Sequence[GateShown], most: float, query: Query, empty: str) -> Element:
+def _table(
+    gates: Sequence[GateShown], most: float, link: Callable[[str], str], empty: str
+) -> Element:
     blocked = "would block" if gates and gates[0].figures.watches else "blocked"
     head = (
         "gate", "time spent", "run", blocked, "then passed", "skipped", "broken", "p50", "p95",
         "worth it?",
     )  # fmt: skip
-    rows = [_row(one, most, query) for one in gates]
+    rows = [_row(one, most, link) for one in gates]
     return table(head, rows, empty=empty, numbers=_NUMBERS)
 
 
-def _row(shown: GateShown, most: float, query: Query) -> tuple[Node, ...]:
+def _row(shown: GateShown, most: float, link: Callable[[str], str]) -> tuple[Node, ...]:
     gate = shown.figures
-    filters = {name: query[name] for name in ("host", "place")}
-    stops = address("/stops", {"gate": gate.gate, "since": query["since"] or _SPAN, **filters})
     return (
-        h.a(href=stops)[one_line(gate.gate)],
+        h.a(href=link(gate.gate))[one_line(gate.gate)],
         [bar(gate.seconds, most), " ", age(gate.seconds)],
         f"{gate.asked:,}",
         f"{gate.stopped:,}",
@@ -150,7 +159,7 @@ def _row(shown: GateShown, most: float, query: Query) -> tuple[Node, ...]:
         f"{gate.problems:,}",
         age(gate.p50) if gate.asked else "-",
         age(gate.p95) if gate.asked else "-",
-        shown.worth,
+        h.span(".worth")[shown.worth],
     )
 
 

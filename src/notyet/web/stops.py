@@ -87,13 +87,18 @@ def _row(past: PastStop, query: Query) -> tuple[Node, ...]:
 
 def agent_link(past: PastStop) -> Node:
     """Return an agent's name and session, as a link to the session."""
+    if not past.session_id:
+        return agent_words(past)
+    where = address("/session", {"host": past.host, "id": past.session_id})
+    return h.a(href=where)[agent_words(past)]
+
+
+def agent_words(past: PastStop) -> str:
+    """Return an agent's name, and the beginning of its session."""
     event = past.event
     name = event.label or event.agent_name or event.agent_type or past.agent_id[:_ID_LENGTH]
     words = [one_line(word) for word in (name, past.session_id[:_ID_LENGTH]) if word]
-    if not past.session_id:
-        return " ".join(words) or "unknown"
-    where = address("/session", {"host": past.host, "id": past.session_id})
-    return h.a(href=where)[" · ".join(words)]
+    return " · ".join(words) or "unknown"
 
 
 def _nothing(data: StopsShown, query: Query, *, is_first: bool) -> str:
