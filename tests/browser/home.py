@@ -74,6 +74,15 @@ class Home:
         assert done.returncode in {0, 2}, done.stderr
         return done
 
+    def install(self, host, version, folder):
+        """Have a host's program here that knows its version only, and register notyet with it."""
+        program = self.folder / "bin" / host
+        program.write_text(f"#!/bin/sh\necho '{version}'\n")
+        program.chmod(0o755)
+        done = self.start(folder, "install", host, "--yes")
+        said = done.communicate(timeout=60)
+        assert done.returncode == 0, said
+
     def start(self, folder, *argv):
         """Start a command of notyet; `end` ends it."""
         process = subprocess.Popen(
@@ -197,6 +206,7 @@ def fill(home):
     """Fill a ledger with the stops of a working day: under hooks first, then supervised agents."""
     shop, api = home.project("shop", GATES), home.project("api", REVIEWED)
     docs = home.project("docs", LATE)
+    home.install("claude", "2.1.325 (Claude Code)", shop)
     back = {"stop_hook_active": True}
     home.stop("claude", shop, "4a232a7e", "The totals are right now.", broken={"pytest": UNICODE})
     home.stop("claude", shop, "4a232a7e", "Accents are kept.", broken={"mypy": RECEIPT}, **back)

@@ -2,7 +2,7 @@
 
 import pytest
 
-SCREENS = ("/",)
+SCREENS = ("/", "/stops", "/gates", "/setup")
 _TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 

@@ -158,8 +158,10 @@ def _looking(where: str) -> Element:
     fetch = {"hx-get": where, "hx-trigger": "load", "hx-target": "#setup", "hx-select": "#setup"}
     return h.section(fetch, hx_swap="outerHTML")[
         h.h2["Looking…"],
-        h.p(".empty")["The gates, the hosts and their settings: this takes a second or two."],
-        h.noscript[h.a(href=where)["Show it when it is there"]],
+        h.p(".empty")[
+            "The gates, the hosts and their settings: this takes a second or two. ",
+            h.a(href=where)["Without scripts, go on here"],
+        ],
     ]
 
 

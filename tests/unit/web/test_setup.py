@@ -38,7 +38,7 @@ def test_the_screen_comes_at_once_and_says_where_the_rest_is(page, world):
     text = page.get("/setup").text
     assert "Looking…" in text
     assert f'hx-get="{LOOK}"' in text
-    assert f'<noscript><a href="{LOOK}">' in text
+    assert f'<a href="{LOOK}">' in text
     assert looks(world) == 0
 
 
