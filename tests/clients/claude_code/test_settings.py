@@ -1,5 +1,6 @@
 """Where the hook is registered, and what takes it out of force."""
 
+import json
 import os
 import subprocess
 import sys
@@ -55,13 +56,26 @@ def test_a_hook_that_is_registered_twice_with_the_same_line_is_run_once(claude):
     assert len(claude.replies(ran)) == 2
 
 
+def note_stops(path, replaced_by):
+    """Let the hook of each stop write a line to `started` before its process becomes notyet."""
+    settings = json.loads(path.read_text())
+    (hook,) = settings["hooks"]["Stop"][0]["hooks"]
+    hook["command"] = f"echo hook >> started; {replaced_by}{hook['command']}"
+    path.write_text(json.dumps(settings))
+
+
 @pytest.mark.rule("B12")
 def test_two_hooks_with_different_lines_ask_once_and_say_the_same(claude):
-    # It takes longer than the host takes to start both hooks.
-    gate = '[gates.never]\nrun = "echo ran >> ran; sleep 0.2; exit 1"\nwhen = "always"\n'
+    # A hook that starts after another's answer is another stop, so the gate runs until both have
+    # started: a busy machine may take longer for that than a gate.
+    both = "test $(wc -l < started) -ge $((2 * $(wc -l < ran)))"
+    run = f"echo ran >> ran; until {both}; do sleep 0.05; done; sleep 0.1; exit 1"
+    gate = f"[gates.never]\nrun = '{run}'\nwhen = \"always\"\n"
     claude.gates("[limits]\nmax_blocks = 2\nstuck_after = 0\n" + gate)
     claude.install("--user")
     claude.install("--project")
+    note_stops(claude.settings, "")
+    note_stops(claude.project / ".claude" / "settings.json", "exec ")
     ran = claude.run([Say("a"), Say("b"), Say("c")], PATH=with_notyet(claude))
     assert (ran.code, ran.text) == (0, "c")
     assert claude.outcomes() == ["blocked", "blocked", "capped"]
