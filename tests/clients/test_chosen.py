@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from clients.conftest import known_hosts
+
 CLIENTS = Path(__file__).parent
 CONTRACT = "test_every_host.py"
 
@@ -42,6 +44,11 @@ def test_full_chooses_the_whole_contract(tmp_path):
     assert 3 < few.stdout.count("::") < all_of_it.stdout.count("::")
     assert "test_an_error_of_the_model" in all_of_it.stdout
     assert "test_an_error_of_the_model" not in few.stdout
+
+
+def test_every_host_is_tried_without_full(tmp_path):
+    done = pytest_run(tmp_path, "--collect-only", str(CLIENTS), FULL="0")
+    assert [name for name in known_hosts() if f"[{name}" not in done.stdout] == []
 
 
 def test_a_host_without_tests_is_a_mistake(tmp_path):

@@ -10,7 +10,7 @@ from clients.test_every_host import TOGETHER
 READY = '[gates.ready]\nrun = "test -e ready"\nhint = "Make it ready."\n'
 NEVER = '[gates.never]\nrun = "echo it is never right; exit 1"\n'
 LIMITED = "[limits]\nmax_blocks = 2\nstuck_after = 0\n"
-pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 
 @only("hermes")
@@ -60,6 +60,7 @@ def test_a_hook_that_crashes_lets_the_agent_go(host):
     assert host.outcomes() == ["asking"]
 
 
+@pytest.mark.full
 @only("hermes")
 @pytest.mark.rule("C4")
 def test_an_error_of_the_model_is_no_stop_that_gates_are_run_for(host):
@@ -72,6 +73,7 @@ def test_an_error_of_the_model_is_no_stop_that_gates_are_run_for(host):
     assert host.stops() == []
 
 
+@pytest.mark.full
 @only("hermes")
 @pytest.mark.rule("B4")
 def test_a_session_that_is_resumed_is_gated_as_the_same_session(host):
@@ -88,6 +90,7 @@ def test_a_session_that_is_resumed_is_gated_as_the_same_session(host):
     assert len({stop.session_id for stop in host.stops()}) == 1
 
 
+@pytest.mark.full
 @only("hermes")
 @pytest.mark.rule("A9")
 def test_two_sessions_in_one_project_are_counted_each_for_itself(host):
@@ -103,6 +106,7 @@ def test_two_sessions_in_one_project_are_counted_each_for_itself(host):
     assert len({stop.session_id for stop in host.stops()}) == 2
 
 
+@pytest.mark.full
 @only("hermes")
 @pytest.mark.rule("E9")
 def test_a_gate_that_outlives_the_hosts_timeout_is_ended_and_the_agent_sent_back(host):
