@@ -71,6 +71,10 @@ ANSWERS = {
         {"type": "assistant.message", "data": {"content": ANSWER}},
         {"type": "result", "exitCode": 0},
     ],
+    "cursor": [
+        {"type": "assistant", "message": {"content": [{"type": "text", "text": ANSWER}]}},
+        {"type": "result", "is_error": False},
+    ],
     "droid": [
         {"type": "message", "role": "assistant", "id": "last", "text": ANSWER},
         {"type": "completion"},

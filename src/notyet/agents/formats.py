@@ -231,6 +231,38 @@ def read_copilot(entry: Entry, builder: TurnBuilder) -> None:
         builder.finish()
 
 
+def read_cursor(entry: Entry, builder: TurnBuilder) -> None:
+    """Read a line of `cursor-agent --output-format stream-json`, as cursor.com documents it.
+
+    It reports no tokens, and its `result` joins all that the agent said.
+    """
+    kind = entry.get("type")
+    builder.named(entry.get("session_id"))
+    if kind == "system":
+        builder.model = _text(entry.get("model")) or None
+        builder.accept()
+    elif kind == "assistant":
+        builder.turns += 1
+        builder.say(_joined(_dict(entry.get("message")).get("content")))
+    elif kind == "tool_call":
+        _cursor_call(entry, builder)
+    elif kind == "result":
+        if entry.get("is_error"):
+            builder.fail(_said(entry.get("error") or entry.get("result")))
+        builder.finish()
+
+
+def _cursor_call(entry: Entry, builder: TurnBuilder) -> None:
+    for key, value in _dict(entry.get("tool_call")).items():  # one, such as `shellToolCall`
+        call = _dict(value)
+        if entry.get("subtype") == "started":
+            name = call.get("name") or key.removesuffix("ToolCall")
+            _use(builder, name, call.get("args") or _parsed(call.get("arguments")))
+        else:
+            result = _dict(_dict(call.get("result")).get("success"))
+            builder.answered(result.get("stdout") or result.get("content"))
+
+
 def read_droid(entry: Entry, builder: TurnBuilder) -> None:
     """Read a line of `droid exec -o stream-json`; its `numTurns` counts the whole conversation."""
     kind = entry.get("type")
@@ -434,6 +466,7 @@ READERS: dict[str, Callable[[Entry, TurnBuilder], None]] = {
     "vibe-stream": read_vibe,
     "qwen-stream": read_qwen,
     "copilot-json": read_copilot,
+    "cursor-stream": read_cursor,
     "goose-stream": read_goose,
     "droid-stream": read_droid,
     "kimi-stream": read_kimi,

@@ -6,7 +6,7 @@ A block is a follow-up: a new message of the user, with a new generation id. So 
 
 from __future__ import annotations
 
-from notyet.hosts.host import ClaudeLike
+from notyet.hosts.host import ClaudeLike, CommandLine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,4 +62,10 @@ HOST = Cursor(
     timeout=60.0,
     runs_files_of=("claude",),
     inside=("CURSOR_AGENT",),
+    command_line=CommandLine(  # by cursor.com/docs/cli
+        start="{args} -p --output-format stream-json -- {prompt}",
+        resume="{args} -p --output-format stream-json --resume {id} -- {prompt}",
+        output="cursor-stream",
+        install="curl https://cursor.com/install -fsS | bash",
+    ),
 )

@@ -1,4 +1,7 @@
-"""What seven command-line agents really wrote, replayed by a program that writes the same."""
+"""What command-line agents wrote, replayed by a program that writes the same.
+
+It was recorded with the real programs; only Cursor's follows its documentation.
+"""
 
 import json
 import os
@@ -50,7 +53,7 @@ def test_a_real_output_is_read_as_the_turn_that_it_was(case, tmp_path, run):
 
 
 @pytest.mark.parametrize("agent", headless())
-def test_every_agent_has_real_outputs_of_a_start_a_continuation_and_an_error(agent):
+def test_every_agent_has_outputs_of_a_start_a_continuation_and_an_error(agent):
     assert {"start", "resume", "error"} <= {c["file"] for c in EXPECTED if c["agent"] == agent}
 
 
@@ -65,7 +68,8 @@ def test_the_second_turn_names_the_conversation_that_the_first_one_began(agent, 
     assert begun in words
     assert "--mine" in words
     # Where it takes none on stdin.
-    is_argument = bool({"--prompt=-again", "--task=-again"} & {*words})
+    is_last = words[-2:] == ["--", "-again"]
+    is_argument = is_last or bool({"--prompt=-again", "--task=-again"} & {*words})
     assert (tmp_path / "prompt").read_text() == ("" if is_argument else "-again")
 
 
@@ -121,6 +125,14 @@ def spoken(tmp_path, run, agent, *entries, code=0, prompt="x" * 300_000):
     program.chmod(0o755)
     session = open_session(agent, cwd=str(tmp_path), program=str(program))
     return run(session.send(prompt, "k"))  # which nobody reads
+
+
+def test_a_call_of_cursor_may_be_a_function_and_a_result_may_be_an_error(tmp_path, run):
+    call = {"function": {"name": "search", "arguments": '{"query": "x"}'}}
+    started = {"type": "tool_call", "subtype": "started", "tool_call": call}
+    ended = {"type": "result", "is_error": True, "result": "out of credits"}
+    turn = spoken(tmp_path, run, "cursor", started, ended, prompt="x")
+    assert (turn.tools, turn.stop_reason, turn.error) == (("search",), "error", "out of credits")
 
 
 def test_messages_of_goose_end_with_their_ids_and_its_errors_are_told(tmp_path, run):
