@@ -85,7 +85,7 @@ def host_rows() -> list[HostRow]:
     """Return every host that can be held, the proven ones first, then those that cannot be."""
     rows = [_row(host) for host in every_program() if host.proof or host.cannot]
     order = ("proven", "source", "")
-    return sorted(rows, key=lambda row: order.index(row.proof))
+    return sorted(rows, key=lambda row: (order.index(row.proof), row.name))
 
 
 def _row(host: Host) -> HostRow:

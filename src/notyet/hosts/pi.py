@@ -37,7 +37,7 @@ HOST = ClaudeLike(
         file=".pi/agent/trust.json",
         values=(True,),
         refused=(False,),
-        how="start pi there and run /trust (without a terminal: start it with --approve)",
+        how="start pi here and run /trust (without a terminal: start it with --approve)",
     ),
     inside=("PI_CODING_AGENT",),
     command_line=CommandLine(
