@@ -136,6 +136,15 @@ def filled_page(_filled_page):
     return _filled_page
 
 
+@pytest.fixture(scope="session")
+def saved(_filled, tmp_path_factory):
+    """The filled ledger as one file."""
+    path = tmp_path_factory.mktemp("saved") / "stops.html"
+    done = _filled.start(_filled.folder, "page", "--save", str(path))
+    assert done.communicate(timeout=60)[0].startswith(f"{path}: 19 stops, ")
+    return path
+
+
 @pytest.fixture
 def troubles():
     """What went wrong in the tabs of a test, which fails if any is left at its end."""

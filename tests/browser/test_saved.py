@@ -6,14 +6,6 @@ from playwright.sync_api import expect
 _TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
-@pytest.fixture(scope="module")
-def saved(_filled, tmp_path_factory):
-    path = tmp_path_factory.mktemp("saved") / "stops.html"
-    done = _filled.start(_filled.folder, "page", "--save", str(path))
-    assert done.communicate(timeout=60)[0].startswith(f"{path}: 19 stops, ")
-    return path
-
-
 @pytest.fixture
 def open_saved(saved, new_tab):
     """Open the file, which must not ask for any other."""
