@@ -89,7 +89,9 @@ class HostStatus:
 class StatusReport:
     """All that was found, for people and for programs."""
 
-    def __init__(self, cwd: str, environ: Mapping[str, str], hosts: list[HostStatus]) -> None:
+    def __init__(
+        self, cwd: str, environ: Mapping[str, str], hosts: list[HostStatus], ledger_path: str = ""
+    ) -> None:
         self.cwd, self.hosts = cwd, hosts
         wired = {one.host: one.setup for one in hosts if one.entries and one.setup is not None}
         setup = next(iter(wired.values()), None)
@@ -104,7 +106,7 @@ class StatusReport:
         self.limits += caps_here(status for status in hosts if status.entries)
         self.is_well = self.answer.state == "yes"
         self.variables = sorted(name for name in environ if name.startswith("NOTYET_"))
-        ledger = Ledger(default_path(environ), patience=1.0, repair=False)
+        ledger = Ledger(ledger_path or default_path(environ), patience=1.0, repair=False)
         caps = {status.host: status.cap for status in hosts}
         try:
             place = root_of(os.path.realpath(cwd))
@@ -131,10 +133,10 @@ class StatusReport:
         }
 
 
-def report_on(cwd: str, environ: Mapping[str, str]) -> StatusReport:
-    """Look at all hosts, as `notyet status` without options does."""
+def report_on(cwd: str, environ: Mapping[str, str], ledger_path: str) -> StatusReport:
+    """Look at all hosts, as `notyet status` without options does, and at the stops of a ledger."""
     hosts = [look_at(name, cwd, environ) for name in installable()]
-    return StatusReport(cwd, environ, without_unused(hosts))
+    return StatusReport(cwd, environ, without_unused(hosts), ledger_path)
 
 
 def look_at(

@@ -72,7 +72,7 @@ class Looks:
             known = self.fresh(site, place, after)
             if known is not None:
                 return known
-            report = report_on(place, site.environ)
+            report = report_on(place, site.environ, site.path)
             found = Look(round(time.time(), 3), report)  # as an address has it
             self._found.pop((site.path, place), None)
             self._found[site.path, place] = found

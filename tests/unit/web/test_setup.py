@@ -1,12 +1,14 @@
 """The screen "Setup": what `notyet status` says, looked for once for all tabs."""
 
 import json
+import os
 import threading
 from html import unescape
 from urllib.parse import quote
 
 import pytest
 
+from notyet.ledger.connection import default_path
 from notyet.web import setup
 from status_world import World
 from support import decide, stop
@@ -27,7 +29,7 @@ def world(tmp_path, monkeypatch, capsys):
 
 @pytest.fixture
 def page(world, serve):
-    return serve(cwd=str(world.project), path=str(world.home.parent / "ledger.db"))
+    return serve(cwd=str(world.project), path=default_path(os.environ))
 
 
 def looks(world):
@@ -117,6 +119,12 @@ def test_another_folder_in_which_an_agent_stopped(page, tmp_path):
         refused = page.get(f"{LOOK}&place={quote(str(place))}")
         assert refused.status == 404
         assert "place is not a folder" in refused.text
+
+
+def test_the_last_stops_are_those_of_the_ledger_that_is_shown(world, serve):
+    page = serve(cwd=str(world.project))
+    decide(page.ledger, stop(cwd=str(world.project)))
+    assert '<a href="/stops/1">1</a>' in page.get(LOOK).text
 
 
 @pytest.mark.parametrize("asked", ["after=soon", "folder=/"])
