@@ -3,6 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
+from browser.home import GATES
+
+HOSTILE = "</script></style><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[2J\u202e"
 _TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -73,3 +76,20 @@ def test_without_scripts_it_is_a_long_page(open_saved):
     expect(tab.locator("#filters")).to_be_hidden()
     tab.locator("#stop-3 summary").click()
     expect(tab.get_by_text("Types are right, too.")).to_be_visible()
+
+
+def test_what_agents_and_gates_write_is_only_text(home, new_tab, axe):
+    folder = home.project("shop", GATES)
+    home.stop("claude", folder, HOSTILE, HOSTILE, broken={"pytest": HOSTILE * 500})
+    home.stop("claude", folder, "s2", HOSTILE)
+    path = home.folder / "stops.html"
+    assert home.start(folder, "page", "--save", str(path)).wait(timeout=60) == 0
+    tab = new_tab()
+    tab.goto(path.as_uri())
+    for stop in tab.locator(".stop summary").all():
+        stop.click()
+    expect(tab.get_by_text("alert(1)").first).to_be_visible()
+    tab.get_by_label("gate").select_option(index=1)
+    expect(tab.locator(".stop:visible")).to_have_count(2)
+    assert tab.locator("img, iframe, base").count() == 0
+    axe(tab)
