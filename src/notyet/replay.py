@@ -29,6 +29,7 @@ from notyet.ledger.tasks import Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from notyet.config.load import Draft, Setup
     from notyet.core.event import StopEvent
@@ -92,6 +93,29 @@ class Finding:
         words = [" ".join(filter(None, cause)) for cause in self.because]
         words += [f"{gate.name}: {why}" for gate, why in self.missing]
         return "; ".join(words) or "whether a file changed since the stop before"
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as plain types, for programs."""
+        past = self.past
+        return {
+            "id": past.id,
+            "at": past.begun_at,
+            "host": past.host,
+            "session_id": past.session_id,
+            "agent_id": past.agent_id,
+            "cwd": past.event.cwd,
+            "turn": past.turn,
+            "result": self.result,
+            "was": self.was,
+            "recorded": past.outcome,
+            "could_be": [self.outcome] if self.outcome else [],
+            "why": self.why,
+            "because": [{"gate": gate, "what": what} for gate, what in self.because],
+            "missing": [{"gate": gate.name, "why": why} for gate, why in self.missing],
+            "asked_now": list(self.ran_now),
+            "follows": self.follows or None,
+            "left_out": self.left_out,
+        }
 
 
 def _with_cause(outcome: str, why: str) -> str:

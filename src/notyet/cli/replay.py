@@ -251,29 +251,6 @@ def _remark(result: str, some: Sequence[Finding]) -> str:
 def _print_json(findings: Sequence[Finding]) -> None:
     """Print one object for each stop, and then the sums."""
     for finding in findings:
-        print(json_line({"kind": "stop"} | _plain(finding)))
+        print(json_line({"kind": "stop"} | finding.plain()))
     counts = {name: sum(finding.result == name for finding in findings) for name in RESULTS}
     print(json_line({"kind": "summary", "stops": len(findings)} | counts))
-
-
-def _plain(finding: Finding) -> dict[str, Any]:
-    past = finding.past
-    return {
-        "id": past.id,
-        "at": past.begun_at,
-        "host": past.host,
-        "session_id": past.session_id,
-        "agent_id": past.agent_id,
-        "cwd": past.event.cwd,
-        "turn": past.turn,
-        "result": finding.result,
-        "was": finding.was,
-        "recorded": past.outcome,
-        "could_be": [finding.outcome] if finding.outcome else [],
-        "why": finding.why,
-        "because": [{"gate": gate, "what": what} for gate, what in finding.because],
-        "missing": [{"gate": gate.name, "why": why} for gate, why in finding.missing],
-        "asked_now": list(finding.ran_now),
-        "follows": finding.follows or None,
-        "left_out": finding.left_out,
-    }

@@ -13,20 +13,19 @@ from notyet.cli.recovery import resume_command
 from notyet.cli.streams import readable
 from notyet.cli.terminal import Page, Style, one_line, outcome_cell, table
 from notyet.config.load import NO_LOOK, load
-from notyet.core.record import as_dict
 from notyet.core.remote import is_remote
 from notyet.core.text import listed, visible
 from notyet.errors import NotyetError, Refused
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.tasks import Tasks
+from notyet.status.task_words import json_of, state_of, whole_json
 from notyet.supervise.actions import act, end_orphans, name_of, remarks
 from notyet.times import age
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from typing import Any
 
     from notyet.core.task import Result, Run, Task, TaskView
     from notyet.ledger.tasks import Course
@@ -152,15 +151,13 @@ _SOURCES = {
     "user": "message",
     "children": "report",
 }
-_STEER = ("source", "prompt", "phase", "error")
-_MESSAGE = ("kind", "text", "state")
 _PROMPT = 100  # columns of a prompt
 
 
 def show_list(views: Sequence[TaskView], *, as_json: bool) -> int:
     """Print the tasks, the newest first."""
     if as_json:
-        print(json.dumps(readable([_plain(view) for view in views]), indent=2))
+        print(json.dumps(readable([json_of(view) for view in views]), indent=2))
         return 0
     if not views:
         print('no tasks yet; start one with: notyet with claude "..."')
@@ -168,7 +165,7 @@ def show_list(views: Sequence[TaskView], *, as_json: bool) -> int:
     rows = [
         (
             view.task.id,
-            _state(view),
+            state_of(view),
             outcome_cell(view.outcome or ""),
             visible(view.agent or view.task.agent_type or "-"),
             str(view.generation),
@@ -188,16 +185,6 @@ def show_list(views: Sequence[TaskView], *, as_json: bool) -> int:
     return 0
 
 
-def _plain(view: TaskView) -> dict[str, Any]:
-    """Return a task as plain types: the fields of the task, and its state beside them."""
-    known = as_dict(view)
-    return {**known.pop("task"), **known}
-
-
-def _state(view: TaskView) -> str:
-    return view.state if view.ended_at is None else (view.ending or "ended")
-
-
 def show_task(ledger: Ledger, task: str, *, as_json: bool) -> int:
     """Print one task with its runs, its messages, its result and the command that resumes it."""
     tasks = Tasks(ledger)
@@ -209,14 +196,7 @@ def show_task(ledger: Ledger, task: str, *, as_json: bool) -> int:
     ref = seen.ref if seen else {}
     again = resume_command(ref, view.session_id, view.task.cwd, workspace=_workspace(view.task))
     if as_json:
-        whole = _plain(view) | {
-            "runs": [as_dict(run) | {"ended_at": course.ended_at[run.id]} for run in course.runs],
-            "other_steers": [dict(zip(_STEER, steer, strict=True)) for steer in course.steers],
-            "messages": [dict(zip(_MESSAGE, said, strict=True)) for said in course.messages],
-            "children": children,
-            "result": as_dict(result) if result is not None else None,
-            "resume": again,
-        }
+        whole = whole_json(view, course, children, result) | {"resume": again}
         print(json.dumps(readable(whole), indent=2))
         return 0
     page = _Page()
@@ -250,7 +230,7 @@ class _Page(Page):
         since = f"begun {age(time.time() - view.created_at)} ago"
         if view.ended_at is not None:
             since += f", took {age(view.ended_at - view.created_at)}"
-        self.fact("state", f"{_state(view)}{outcome} ({since})")
+        self.fact("state", f"{state_of(view)}{outcome} ({since})")
         for remark in remarks(view):
             self.fact("", self.paint(remark, "yellow"))
         agent = visible(view.agent or "-") + (f", a {task.agent_type}" if task.agent_type else "")

@@ -160,6 +160,7 @@ class TaskView(Record, kw_only=True):
     ended_at: float | None = None
     ending: Ending | None = None
     outcome: Outcome | None = None
+    stop_reason: str | None = None  # why a gate halted it, or why no gate ran
     text: str = ""
     owner_pid: int = 0
     program: str = ""  # whose supervisor drives it
@@ -212,7 +213,7 @@ def conclude(
 ) -> Result:
     """Return what a task came to, when its last run ends this way, after `earlier` ones."""
     turn = run.turn or Turn(text="", turns=0)
-    total = _sum((*earlier, turn))
+    total = total_of((*earlier, turn))
     text = bounded(turn.text, MOST_TEXT)
     return Result(
         task_id=task.id,
@@ -236,12 +237,13 @@ def conclude(
         turns=total.turns,
         model=turn.model,
         duration_ms=total.duration_ms,
-        last_run=_sum((turn,)),
+        last_run=total_of((turn,)),
         warnings=decision.warnings if decision is not None else (),
     )
 
 
-def _sum(turns: tuple[Turn, ...]) -> Figures:
+def total_of(turns: tuple[Turn, ...]) -> Figures:
+    """Return what some turns cost together."""
     spent = {
         name: sum(getattr(turn.usage, name) for turn in turns)
         for name in Usage._fields  # our own record

@@ -38,15 +38,18 @@ def keep(ledger: str, stop: int, gate: str, output: str) -> str:
     return path
 
 
-def whole_output(report: Report) -> tuple[str, bool]:
-    """Return all that a gate printed, as far as it is kept; and True if its log was pruned."""
+def whole_output(report: Report, most: int = _MAX_LOG) -> tuple[str, bool]:
+    """Return all that a gate printed, as far as it is kept; and True if its log was pruned.
+
+    At most so many bytes of a log are read.
+    """
     if not report.log:
         return report.output, False
     try:
         # Not to wait for a pipe in its place.
         descriptor = os.open(report.log, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
-            return file.read(_MAX_LOG).decode("utf-8", "replace"), False
+            return file.read(most).decode("utf-8", "replace"), False
     except (OSError, ValueError):
         return report.output, True
 

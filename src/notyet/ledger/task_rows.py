@@ -146,6 +146,7 @@ def view_of(row: tuple[Any, ...], *, alive: bool) -> TaskView:
         ended_at=known["ended_at"],
         ending=result.ending if result else known["ending"],
         outcome=result.outcome if result else None,
+        stop_reason=result.stop_reason if result else None,
         text=result.text if result else (turn.text if turn else ""),
         owner_pid=known["pid"] or 0,
         program=known["program"] or "",

@@ -10,6 +10,7 @@ from notyet.core.text import bounded, clean, first_line, listed, shortened
 from notyet.core.verdict import Allow, Block, Halt, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from notyet.core.verdict import Report
@@ -107,6 +108,17 @@ def json_of(past: PastStop, *, whole: bool = False) -> dict[str, Any]:
     }
     known["reports"] = [_json_report(report, whole=whole) for report in past.reports]
     return known if whole else {name: _shortened(value) for name, value in known.items()}
+
+
+def whole_json(
+    past: PastStop, near: Sequence[PastStop], outputs: Sequence[tuple[str, bool]]
+) -> dict[str, Any]:
+    """Return all about a stop: with the other stops of its turn, and what its gates printed."""
+    known = json_of(past, whole=True)
+    known["turn_stops"] = [{"id": one.id, "outcome": one.outcome} for one in near]
+    for report, (output, is_pruned) in zip(known["reports"], outputs, strict=True):
+        report["output"], report["log_pruned"] = output, is_pruned
+    return known
 
 
 def _shortened(value: Any) -> Any:

@@ -23,7 +23,7 @@ from notyet.core.verdict import GONE, Problem
 from notyet.errors import Refused
 from notyet.ledger.logs import whole_output
 from notyet.ledger.past_stops import read_stop, same_turn
-from notyet.status.stop_words import how, json_of, remark, said
+from notyet.status.stop_words import how, remark, said, whole_json
 from notyet.times import age, exactly, when
 
 if TYPE_CHECKING:
@@ -97,11 +97,7 @@ def show_stop(ledger: Ledger, number: int, *, as_json: bool) -> int:
         raise Refused(f"there is no stop {number}; list them with: notyet log --all")
     near = same_turn(ledger, number)
     if as_json:
-        known = json_of(past, whole=True)
-        known["turn_stops"] = [{"id": one.id, "outcome": one.outcome} for one in near]
-        for known_report, report in zip(known["reports"], past.reports, strict=True):
-            known_report["output"], known_report["log_pruned"] = whole_output(report)
-        print(json_line(known))
+        print(json_line(whole_json(past, near, [whole_output(one) for one in past.reports])))
         return 0
     with paged():
         page = _Page(past)
