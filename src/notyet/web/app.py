@@ -23,7 +23,7 @@ from notyet.errors import LedgerError
 from notyet.ledger.past_stops import PastStop
 from notyet.status.report import StatusReport
 from notyet.status.stop_words import json_of
-from notyet.web import gates, now, setup, stops
+from notyet.web import gates, now, session, setup, stop, stops, task, tasks
 from notyet.web.access import Guard
 from notyet.web.forms import DONE, Doing, notice_of
 from notyet.web.layout import document, section
@@ -39,7 +39,16 @@ if TYPE_CHECKING:
 
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 _MAX_COMPLAINT = 400
-SCREENS: tuple[Screen, ...] = (now.SCREEN, stops.SCREEN, gates.SCREEN, setup.SCREEN)
+SCREENS: tuple[Screen, ...] = (
+    now.SCREEN,
+    stops.SCREEN,
+    stop.SCREEN,
+    session.SCREEN,
+    gates.SCREEN,
+    tasks.SCREEN,
+    task.SCREEN,
+    setup.SCREEN,
+)
 
 
 def build(site: Site, names: Names) -> ASGIApp:

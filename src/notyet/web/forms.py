@@ -88,6 +88,6 @@ def notice_of(query: Query) -> Element | None:
     if notice is None:
         return None
     kind = "ok" if notice.is_done else "bad"
-    return h.div(f"#notice.notice.{kind}", role="status", tabindex="-1", autofocus=True)[
+    return h.div(f"#done.notice.{kind}", role="status", tabindex="-1", autofocus=True)[
         h.p[one_line(notice.text)], (h.p(".warn")[one_line(text)] for text in notice.warnings)
     ]

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import htpy as h
 
-from notyet.core.text import clean, visible
+from notyet.core.text import bounded, clean, visible
 from notyet.core.verdict import LOUD, group_of
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from notyet.web.site import Drawing, Query, Screen
 
 VENDOR = "/static/vendor/"
+_TENTHS = 10.0  # seconds
 _SCRIPTS = (
     f"{VENDOR}htmx.min.js",
     f"{VENDOR}sse.min.js",
@@ -180,6 +181,16 @@ def span(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
+def took(seconds: float) -> str:
+    """Return how long something took; below ten seconds, tenths matter."""
+    return f"{max(0.0, seconds):.1f} s" if seconds < _TENTHS else span(seconds)
+
+
+def times(count: int) -> str:
+    """Return how often."""
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
 def block(text: str, kind: str = "", *, empty: str = "nothing") -> Element:
     """Return a text of many lines as it was written, without control characters."""
     if not text.strip():
@@ -191,3 +202,13 @@ def block(text: str, kind: str = "", *, empty: str = "nothing") -> Element:
 def one_line(text: str) -> str:
     """Return a name or a sentence that anybody may have chosen, on one line."""
     return visible(text)
+
+
+def facts(known: Iterable[tuple[str, Node]]) -> Element:
+    """Return names with their values; what has no value is left out."""
+    return h.dl(".facts")[(h.div[h.dt[name], h.dd[value]] for name, value in known if value)]
+
+
+def long_text(text: str, most: int, *, kind: str = "", empty: str = "nothing") -> Element:
+    """Return a text of many lines; of a very long one the beginning and the end."""
+    return block(bounded(text, most), kind, empty=empty)
