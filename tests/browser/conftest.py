@@ -186,9 +186,7 @@ def _watch(tab, troubles):
     """Note errors and warnings of scripts, requests that fail or go elsewhere, and dialogs."""
 
     def on_console(message):
-        # The page asks for /events, which is not there yet.
-        is_stream = message.location["url"].endswith("/events") or "[object Event]" in message.text
-        if message.type in {"error", "warning"} and not is_stream:
+        if message.type in {"error", "warning"}:
             troubles.append(f"{message.type}: {message.text}")
 
     def on_request(request):

@@ -288,6 +288,7 @@ _PAUSE = 0.0005  # seconds between two tries for the lock, on average
 _PART = 200  # and this part of the time waited, so that a crowd leaves time to the one that writes
 _LONGEST_PAUSE = 0.02
 _TO_READ, _TO_WRITE = "BEGIN", "BEGIN IMMEDIATE"
+_TO_LOOK = ""  # one statement without a transaction
 
 
 class Connection:
@@ -325,6 +326,17 @@ class Connection:
     def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         """Return all rows of one statement."""
         return self.read(lambda db: db.execute(statement, values).fetchall())
+
+    def state(self) -> tuple[object, int]:
+        """Return a value that differs when others have changed the file since, or replaced it.
+
+        One `PRAGMA data_version` and no transaction, so that it may be called all the time.
+        """
+
+        def look(db: sqlite3_module.Connection) -> tuple[object, int]:
+            return self._file, db.execute("PRAGMA data_version").fetchone()[0]
+
+        return self._transact(_TO_LOOK, look, 0.0)
 
     def execute(
         self, statement: str, values: tuple[Any, ...], patience: float | None = None
@@ -412,9 +424,11 @@ class Connection:
         try:
             if flush:
                 db.execute("PRAGMA synchronous = FULL")
-            db.execute(begin)
+            if begin != _TO_LOOK:
+                db.execute(begin)
             result = work(db)
-            db.execute("COMMIT")
+            if begin != _TO_LOOK:
+                db.execute("COMMIT")
             return result
         finally:
             if db.in_transaction:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from anyio import to_thread
 from starlette.applications import Starlette
-from starlette.responses import HTMLResponse, JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -27,14 +27,15 @@ from notyet.web import gates, now, session, setup, stop, stops, task, tasks
 from notyet.web.access import Guard
 from notyet.web.forms import DONE, Doing, notice_of
 from notyet.web.layout import document, section
+from notyet.web.live import MEDIA_TYPE
 from notyet.web.site import Drawing, NotShownError, Query, Screen
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.responses import Response
     from starlette.types import ASGIApp
 
     from notyet.web.access import Names
+    from notyet.web.live import Watcher
     from notyet.web.site import Site
 
 STATIC = os.path.join(os.path.dirname(__file__), "static")
@@ -51,15 +52,16 @@ SCREENS: tuple[Screen, ...] = (
 )
 
 
-def build(site: Site, names: Names) -> ASGIApp:
+def build(site: Site, names: Names, watcher: Watcher) -> ASGIApp:
     """Return the page of a site that answers to these names."""
     routes: list[Route | Mount] = [
         Mount("/static", StaticFiles(directory=STATIC)),
+        Route("/events", partial(_events, watcher)),
     ]
     doing = Doing()
     for screen in SCREENS:
         routes.append(Route(screen.as_json, partial(_json, site, screen)))
-        routes.append(Route(screen.path, partial(_html, site, screen)))
+        routes.append(Route(screen.path, partial(_html, site, watcher, screen)))
         if screen.act is not None:
             act = partial(_act, site, screen, doing)
             routes.append(Route(screen.path, act, methods=["POST"]))
@@ -68,15 +70,22 @@ def build(site: Site, names: Names) -> ASGIApp:
     return Guard(Starlette(routes=routes, exception_handlers=handlers), site, names)
 
 
-async def _html(site: Site, screen: Screen, request: Request) -> Response:
+async def _html(site: Site, watcher: Watcher, screen: Screen, request: Request) -> Response:
     query = _query(site, request)
-    status = 200
+    status, trouble = 200, ""
     try:
         drawing = screen.draw(await to_thread.run_sync(screen.load, site, query), query)
     except (NotShownError, LedgerError) as error:
         status, drawing = _unshown(error)
+        if isinstance(error, LedgerError):
+            watcher.tell_later()
+            drawing = replace(drawing, live=("main",))
+        if "hx-request" in request.headers:
+            # An open page keeps what it shows, and says this above; htmx drops answers with other
+            # codes.
+            status, trouble = 200, f"{drawing.title}: {error}"
     drawing = replace(drawing, body=[notice_of(query), drawing.body])
-    return HTMLResponse(encodable(str(document(SCREENS, drawing, query))), status)
+    return HTMLResponse(encodable(str(document(SCREENS, drawing, query, trouble))), status)
 
 
 async def _act(site: Site, screen: Screen, doing: Doing, request: Request) -> Response:
@@ -100,6 +109,12 @@ async def _json(site: Site, screen: Screen, request: Request) -> Response:
         status, title = _wrong(error)
         return JSONResponse({"error": title, "detail": str(error)}, status)
     return JSONResponse(jsonable(screen.plain(data) if screen.plain else data))
+
+
+async def _events(watcher: Watcher, request: Request) -> Response:
+    if request.method == "HEAD":
+        return Response(media_type=MEDIA_TYPE)
+    return StreamingResponse(watcher.stream(), media_type=MEDIA_TYPE)
 
 
 async def _nowhere(site: Site, request: Request, _error: Exception) -> Response:
@@ -132,7 +147,7 @@ def _query(site: Site, request: Request) -> Query:
     values = {**request.query_params, **path}
     notice = site.notices.take(values.pop(DONE, ""))
     token = "" if site.read_only else site.form_token
-    return Query(quote(request.url.path), values, token, notice)
+    return Query(quote(request.url.path), values, token, notice, site.name)
 
 
 def _wrong(error: NotShownError | LedgerError) -> tuple[int, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -29,10 +30,11 @@ _SCRIPTS = (
     "/static/page.js",
 )
 _STYLES = (f"{VENDOR}uPlot.min.css", "/static/page.css")
-# htmx adds no style of its own and runs no text: the policy forbids both.
+# htmx adds no style of its own and runs no text: the policy forbids both. What `main` does with an
+# answer is not for the forms in it.
 _HTMX = (
-    '{"includeIndicatorStyles":false,"allowEval":false,"selfRequestsOnly":true,'
-    '"historyCacheSize":0}'
+    '{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,'
+    '"selfRequestsOnly":true,"historyCacheSize":0,"disableInheritance":true}'
 )
 # What people read for an outcome, and the class of its colour.
 _WORDS = {
@@ -55,8 +57,11 @@ _REPORT_WORDS = {
 }
 
 
-def document(screens: Iterable[Screen], drawing: Drawing, query: Query) -> Element:
-    """Return the whole page of a screen."""
+def document(
+    screens: Iterable[Screen], drawing: Drawing, query: Query, trouble: str = ""
+) -> Element:
+    """Return the whole page of a screen; an open page shows the trouble above its own."""
+    live = {"hx-ext": "sse", "sse-connect": "/events", "data-site": query.site}
     return h.html(lang="en")[
         h.head[
             h.meta(charset="utf-8"),
@@ -67,15 +72,17 @@ def document(screens: Iterable[Screen], drawing: Drawing, query: Query) -> Eleme
             (h.link(rel="stylesheet", href=path) for path in _STYLES),
             (h.script(src=path, defer=True) for path in _SCRIPTS),
         ],
-        h.body(hx_ext="sse", sse_connect="/events")[
+        h.body(live if query.site else {})[
             h.a(".skip", href="#main")["to the content"],
             h.header[
                 h.a(".name", href="/")["notyet"],
                 h.nav(aria_label="Screens")[
                     (_link(screen, query) for screen in screens if screen.name)
                 ],
-                h.span("#connection", role="status")["connecting"],
+                h.span("#connection", role="status"),
             ],
+            h.div("#offline.trouble", role="status"),
+            h.div("#trouble.trouble", role="status")[trouble and h.p[one_line(trouble)]],
             main(drawing, query),
         ],
     ]
@@ -84,12 +91,15 @@ def document(screens: Iterable[Screen], drawing: Drawing, query: Query) -> Eleme
 def main(drawing: Drawing, query: Query) -> Element:
     """Return a screen's own part; it asks for its live parts again when something happens."""
     again: dict[str, str] = {}
-    if drawing.live:
+    if drawing.live and query.site:
+        parts = [f"#{name}" for name in drawing.live]
+        if drawing.live != ("main",):
+            parts.append("#trouble:innerHTML")  # which says why it cannot be drawn anew
         again = {
             "hx-get": address(query.path, query.values),
             "hx-trigger": "sse:changed",
             "hx-swap": "none",
-            "hx-select-oob": ",".join(f"#{name}" for name in drawing.live),
+            "hx-select-oob": ",".join(parts),
         }
     return h.main("#main", again, tabindex="-1")[h.h1(".unseen")[drawing.title], drawing.body]
 
@@ -116,14 +126,19 @@ def table(
     *,
     empty: str,
     numbers: Collection[str] = (),
+    ids: Sequence[str] = (),
 ) -> Element:
     """Return a table; `empty` says what it means that there are no rows.
 
-    The columns named in `numbers` are aligned to the right.
+    The columns named in `numbers` are aligned to the right. By their `ids`, rows stay the same when
+    others come and go on an open page.
     """
     kinds = [{"class": "number"} if name in numbers else {} for name in head]
     drawn = [
-        h.tr[(h.td(kind)[cell] for kind, cell in zip(kinds, row, strict=True))] for row in rows
+        h.tr({"id": name} if name else {})[
+            (h.td(kind)[cell] for kind, cell in zip(kinds, row, strict=True))
+        ]
+        for row, name in zip_longest(rows, ids)
     ]
     if not drawn:
         return h.p(".empty")[empty]

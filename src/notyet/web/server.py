@@ -11,6 +11,7 @@ import uvicorn
 
 from notyet.web.access import Names
 from notyet.web.app import build
+from notyet.web.live import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -49,13 +50,15 @@ class Page:
         self.port = names.port
         self.origin = names.origin
         self.address = f"{names.origin}/?token={site.token}"  # that opens it
-        self._server = _Server(_config(build(site, names)))
+        self._watcher = Watcher(site)
+        self._server = _Server(_config(build(site, names, self._watcher)), self._watcher)
 
     def run(self) -> None:
         """Serve until `end` is called."""
         try:
             self._server.run(sockets=[self._listening])
         finally:
+            self._watcher.close()
             self._site.ledger.close()
 
     def end(self) -> None:
@@ -64,7 +67,15 @@ class Page:
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the command."""
+    """Leaves signals to the command, and tells open pages that it ends."""
+
+    def __init__(self, config: uvicorn.Config, watcher: Watcher) -> None:
+        super().__init__(config)
+        self._watcher = watcher
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._watcher.end()
+        await super().shutdown(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

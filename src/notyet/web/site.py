@@ -88,6 +88,8 @@ class Site:
     cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     form_token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     notices: Notices = field(default_factory=Notices)
+    # By its name an open page tells this process from another one that got its port.
+    name: str = field(default_factory=lambda: secrets.token_urlsafe(16))
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.path, patience=_PATIENCE, repair=False)
@@ -101,6 +103,7 @@ class Query:
     values: Mapping[str, str] = field(default_factory=dict)
     form_token: str = ""  # that forms carry; empty: nothing may be done here
     notice: Notice | None = None  # what came of the form that was sent just now
+    site: str = ""  # the name of the site that runs; empty: nothing is live
 
     def __getitem__(self, name: str) -> str:
         return self.values.get(name, "")

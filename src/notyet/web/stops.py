@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import htpy as h
 
 from notyet.ledger.stop_search import MOST_READ, Known, known_names, search
-from notyet.status.stop_words import remark
+from notyet.status.stop_words import cause
 from notyet.web.filters import FIELDS, PAGING, expect_known, form, is_filtered, link, stop_filter
 from notyet.web.layout import address, ago, chip, gate_chip, one_line, section, table
 from notyet.web.site import Drawing, Screen
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from htpy import Element, Node
 
     from notyet.ledger.past_stops import PastStop
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 _ID_LENGTH = 8  # characters of a session
 _LONGEST = 200  # characters of why
 _HEAD = ("stop", "ago", "outcome", "agent", "host", "place", "gates", "why")
-_NONE_YET = (
+NONE_YET = (
     "No agent has stopped yet. Connect one with `notyet install claude` (or another host), or try "
     "`notyet demo`."
 )
@@ -51,13 +53,12 @@ def load(site: Site, query: Query) -> StopsShown:
 def draw(data: StopsShown, query: Query) -> Drawing:
     """Draw the filters, and the stops."""
     is_first = not query["before"] and not query["after"]
-    rows = [_row(past, query) for past in data.stops]
     nothing = _nothing(data, query, is_first=is_first)
     body = [
         section("Find", form(query, data.known)),
         section(
             "Stops",
-            table(_HEAD, rows, empty=nothing, numbers=("stop", "ago")),
+            stop_table(data.stops, query, empty=nothing),
             _pages(data, query, is_first=is_first),
             id="stops",
             note=[
@@ -67,6 +68,13 @@ def draw(data: StopsShown, query: Query) -> Drawing:
         ),
     ]
     return Drawing("Stops", body, live=("stops",) if is_first else ())
+
+
+def stop_table(stops: Sequence[PastStop], query: Query, *, empty: str) -> Element:
+    """Return stops as a table; hosts and places in it lead to this screen with only those."""
+    rows = [_row(past, query) for past in stops]
+    ids = [f"stop-{past.id}" for past in stops]
+    return table(_HEAD, rows, empty=empty, numbers=("stop", "ago"), ids=ids)
 
 
 def _row(past: PastStop, query: Query) -> tuple[Node, ...]:
@@ -81,7 +89,7 @@ def _row(past: PastStop, query: Query) -> tuple[Node, ...]:
             one_line(os.path.basename(past.place) or past.place)
         ],
         [gate_chip(report) for report in past.reports],
-        h.span(".why")[one_line(remark(past)[:_LONGEST])],
+        h.span(".why")[one_line(cause(past)[:_LONGEST])],
     )
 
 
@@ -106,7 +114,7 @@ def _nothing(data: StopsShown, query: Query, *, is_first: bool) -> str:
         return "None of these stops matches."
     if is_filtered(query):
         return "No stop matches these filters."
-    return _NONE_YET if is_first else "There are no stops beyond this one."
+    return NONE_YET if is_first else "There are no stops beyond this one."
 
 
 def _pages(data: StopsShown, query: Query, *, is_first: bool) -> Node:

@@ -30,6 +30,7 @@ class Client:
     def __init__(self, site, page, thread, again):
         self.site, self.port, self.origin, self.address = site, page.port, page.origin, page.address
         self.end, self.thread, self.again = page.end, thread, again
+        self.watcher = page._watcher
         self.ledger = Ledger(site.path)
         self.cookie = f"notyet_{page.port}={site.cookie}"
 
