@@ -16,7 +16,7 @@ help:
 	@echo "make bench-quick  the same with small sizes, printed only (a minute)"
 	@echo "make soak    the ledger, supervised agents and gates over SSH under load and kill -9 (minutes)"
 	@echo "make docs    rewrite the generated parts of docs/"
-	@echo "make record  draw docs/demo.svg and record the sessions in docs/how-to anew, with the real programs"
+	@echo "make record  draw docs/demo.svg, take docs/pictures and record the sessions in docs/how-to anew, with the real programs"
 	@echo "make format  let ruff format and fix the code"
 
 demo: $(VENV)/installed
@@ -59,8 +59,9 @@ docs: $(VENV)/ready
 	@$(BIN)/python tools/host_table.py --write
 	@$(BIN)/python -m bench --render
 
-record: $(VENV)/ready
+record: $(VENV)/browser
 	@$(BIN)/python tools/picture.py
+	@PICTURES=write $(BIN)/pytest -q tests/browser/test_pictures.py
 	@$(BIN)/python tools/record_sessions.py
 
 clean:
