@@ -38,7 +38,7 @@ def test_a_stop_opens_to_what_was_said_printed_and_read(open_saved, axe):
     tab = open_saved()
     stop = tab.locator("#stop-1")
     expect(stop.get_by_text("The totals are right now.")).to_be_hidden()
-    stop.locator("summary").press("Enter")
+    stop.locator("> summary").press("Enter")
     expect(stop.get_by_text("The totals are right now.")).to_be_visible()
     expect(stop.get_by_text("2 failed, 118 passed").first).to_be_visible()
     expect(stop.get_by_role("heading", name="The agent read")).to_be_visible()
@@ -74,7 +74,7 @@ def test_without_scripts_it_is_a_long_page(open_saved):
     tab = open_saved(java_script_enabled=False)
     expect(tab.locator(".stop")).to_have_count(19)
     expect(tab.locator("#filters")).to_be_hidden()
-    tab.locator("#stop-3 summary").click()
+    tab.locator("#stop-3 > summary").click()
     expect(tab.get_by_text("Types are right, too.")).to_be_visible()
 
 
@@ -86,7 +86,7 @@ def test_what_agents_and_gates_write_is_only_text(home, new_tab, axe):
     assert home.start(folder, "page", "--save", str(path)).wait(timeout=60) == 0
     tab = new_tab()
     tab.goto(path.as_uri())
-    for stop in tab.locator(".stop summary").all():
+    for stop in tab.locator(".stop > summary").all():
         stop.click()
     expect(tab.get_by_text("alert(1)").first).to_be_visible()
     tab.get_by_label("gate").select_option(index=1)

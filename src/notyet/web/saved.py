@@ -17,15 +17,15 @@ import htpy as h
 from markupsafe import Markup
 
 from notyet import __version__
-from notyet.core.text import bounded
 from notyet.ledger.figures import KINDS
 from notyet.ledger.past_stops import numbers, read_stop
 from notyet.ledger.stats import MOST_COUNTED
-from notyet.status.stop_words import cause, how, remark, said
+from notyet.status.stop_words import cause, remark
 from notyet.web import gates
 from notyet.web.filters import stop_filter
-from notyet.web.layout import block, chip, gate_chip, one_line, section, words_of
+from notyet.web.layout import chip, gate_chip, long_text, one_line, section, words_of
 from notyet.web.site import Query
+from notyet.web.stop import gate_said
 from notyet.web.stops import agent_words
 
 if TYPE_CHECKING:
@@ -199,7 +199,8 @@ def _stops(figures: GatesShown, drawn: Sequence[Element], *, is_all: bool) -> El
 def _stop(past: PastStop) -> Element:
     """Draw a stop: one line, which opens to what was said, printed and read."""
     event = past.event
-    facts = [agent_words(past), past.host, past.place, remark(past)]
+    why, more = cause(past), remark(past)
+    facts = [agent_words(past), past.host, past.place, more if more != why else ""]
     names = "\n".join(one_line(report.gate) for report in past.reports)
     outcome = words_of(past.outcome, past.why)[0]
     return h.details(f"#stop-{past.id}.stop", data_outcome=outcome, data_gates=names)[
@@ -211,32 +212,22 @@ def _stop(past: PastStop) -> Element:
             chip(past.outcome, past.why),
             " ",
             [gate_chip(report) for report in past.reports],
-            h.span(".why")[one_line(cause(past))],
+            h.span(".why")[one_line(why)],
         ],
         h.p(".mute")[" · ".join(one_line(fact) for fact in facts if fact)],
-        event.last_message and [h.h3["The agent said"], _block(event.last_message, _MOST_SAID)],
+        event.last_message and [h.h3["The agent said"], long_text(event.last_message, _MOST_SAID)],
+        bool(past.reports) and h.h3["The gates said"],
         (_gate(report) for report in past.reports),
-        past.prompt and [h.h3["The agent read"], _block(past.prompt, _MOST_SAID)],
+        past.prompt and [h.h3["The agent read"], long_text(past.prompt, _MOST_SAID)],
         (h.p(".warn")[one_line(words)] for words in past.warnings),
     ]
 
 
-def _gate(report: Report) -> Node:
-    words, _ = said(report)
-    printed = report.output if report.output.strip() else words
-    note = how(report)
+def _gate(report: Report) -> Element:
     if report.hidden:
-        printed, note = "", "; ".join(filter(None, [note, "its output is hidden, as it asks for"]))
-    if not printed.strip() and not note:
-        return None
-    return [
-        h.h3[gate_chip(report), note and h.small(".mute")[one_line(note)]],
-        printed.strip() and _block(printed, _MOST_OUTPUT),
-    ]
-
-
-def _block(text: str, most: int) -> Element:
-    return block(bounded(text, most))
+        words = "It wants its output hidden: it is not in this file."
+        return h.p(".said")[gate_chip(report), " ", h.span(".why")[words]]
+    return gate_said(report, report.output, most=_MOST_OUTPUT)
 
 
 def _time(at: float) -> Element:

@@ -235,11 +235,18 @@ def _gates(data: StopShown) -> Element:
     pairs = zip(data.past.reports, data.outputs, strict=True)
     return section(
         "What the gates said",
-        [_gate(report, *output) for report, output in pairs] or h.p(".empty")[words],
+        [
+            gate_said(report, output, _log(report, is_pruned=is_pruned))
+            for report, (output, is_pruned) in pairs
+        ]
+        or h.p(".empty")[words],
     )
 
 
-def _gate(report: Report, output: str, is_pruned: bool) -> Element:  # noqa: FBT001
+def gate_said(
+    report: Report, output: str, note: Node = None, *, most: int = _MOST_SHOWN
+) -> Element:
+    """Return how a gate ended and, to be opened, what it printed; it is open if that matters."""
     words, _ = said(report)
     explained = one_line(how(report)[:_LONGEST])
     is_printed = bool(output.strip())
@@ -247,9 +254,9 @@ def _gate(report: Report, output: str, is_pruned: bool) -> Element:  # noqa: FBT
     return h.details(".said", open=report.status in _OPEN)[
         h.summary[gate_chip(report), " ", h.span(".why")[explained]],
         is_printed and words.strip() and words.strip() not in output and long_text(words, _LONGEST),
-        long_text(shown, _MOST_SHOWN, empty="It printed nothing."),
+        long_text(shown, most, empty="It printed nothing."),
         report.hidden and h.p(".empty")["The gate wants its output hidden."],
-        _log(report, is_pruned=is_pruned),
+        note,
     ]
 
 
