@@ -143,11 +143,8 @@ def _find(db: sqlite3.Connection, wanted: StopFilter) -> list[int]:
     conditions = Conditions(wanted)
     add = conditions.add
     if wanted.since or wanted.until:
-        span = wanted.since, wanted.until or _END_OF_TIME
-        # The range of numbers narrows every index. The clock may have been set back, so that
-        # there are others in between.
-        add("s.id >= ? AND s.id <= ?", *db.execute(_NUMBERS_BETWEEN, span).fetchone())
-        add("s.begun_at >= ? AND s.begun_at <= ?", *span)
+        add("s.id > ? AND s.id < ?", *bounds(db, wanted))  # narrows every index
+        add("s.begun_at >= ? AND s.begun_at <= ?", wanted.since, wanted.until or END_OF_TIME)
     if wanted.host:
         add(_OF_HOST, *host_values(wanted.host))
     if wanted.gate:
@@ -155,6 +152,22 @@ def _find(db: sqlite3.Connection, wanted: StopFilter) -> list[int]:
     most = ALL if wanted.most < 0 else wanted.most
     statement = f"SELECT s.id FROM stops s WHERE {conditions} ORDER BY s.id DESC LIMIT ?"
     return [number for (number,) in db.execute(statement, (*conditions.values, most))]
+
+
+def bounds(db: sqlite3.Connection, wanted: StopFilter) -> tuple[int, int]:
+    """Return the numbers between which stops can match, at the same cost for a span of any length.
+
+    Numbers grow with time, but for stops near an end of the span, if the clock was set back there.
+    """
+    low, high = wanted.after, wanted.before or ALL
+    near = wanted.since, wanted.until or END_OF_TIME, _NEAR_THE_END
+    if wanted.since:
+        (first,) = db.execute(_FIRST_SINCE, near).fetchone()
+        low = high if first is None else max(low, first - 1)
+    if wanted.until:
+        (last,) = db.execute(_LAST_UNTIL, near).fetchone()
+        high = low if last is None else min(high, last + 1)
+    return low, high
 
 
 class Conditions:
@@ -200,10 +213,15 @@ def host_values(host: str) -> tuple[str, str]:
     return name, f'"host": {dumps(name)}'
 
 
-_END_OF_TIME = 1e300
-_NUMBERS_BETWEEN = (
-    "SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM stops"
-    " WHERE begun_at >= ? AND begun_at <= ?"
+END_OF_TIME = 1e300
+_NEAR_THE_END = 1_000  # stops at each end of a span of time among which the clock was set back
+_FIRST_SINCE = (
+    "SELECT min(id) FROM (SELECT id FROM stops WHERE begun_at >= ? AND begun_at <= ?"
+    " ORDER BY begun_at LIMIT ?) AS first_ones"
+)
+_LAST_UNTIL = (
+    "SELECT max(id) FROM (SELECT id FROM stops WHERE begun_at >= ? AND begun_at <= ?"
+    " ORDER BY begun_at DESC LIMIT ?) AS last_ones"
 )
 # A stop of an agent that was never counted names its agent only in its event.
 _OF_SESSION = (

@@ -14,14 +14,16 @@ from notyet.core.record import Record
 from notyet.core.verdict import OUTCOMES, group_of
 from notyet.ledger.ledger import ASKER
 from notyet.ledger.past_stops import (
+    END_OF_TIME,
     below,
+    bounds,
     event_of,
     has_lost_asker,
     parts,
     read_in,
     session_range,
 )
-from notyet.ledger.stop_rows import ALL, key_text
+from notyet.ledger.stop_rows import key_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +40,6 @@ MOST_READ = 5_000  # candidates for one page
 _PROBED = 1_000  # candidates by which indexes are compared
 _MOST_LANES = 200  # statements that are merged
 _MOST_KNOWN = 100  # names in a list to choose from
-_NEAR_THE_END = 1_000  # stops at each end of a span of time among which the clock was set back
-_END_OF_TIME = 1e300
 
 _ALL_STOPS = "SELECT id FROM stops WHERE id > ? AND id < ? ORDER BY id DESC"
 _WITH_OUTCOME = "SELECT id FROM stops WHERE outcome = ? AND id > ? AND id < ? ORDER BY id DESC"
@@ -50,14 +50,6 @@ _IN_PLACE = (
 )
 _AGENTS_OF_SESSION = "SELECT id FROM agents WHERE session_id >= ? AND session_id < ? LIMIT ?"
 _AGENTS_OF_HOST = "SELECT id FROM agents WHERE host = ? LIMIT ?"
-_FIRST_SINCE = (
-    "SELECT min(id) FROM (SELECT id FROM stops WHERE begun_at >= ? AND begun_at <= ?"
-    " ORDER BY begun_at LIMIT ?) AS first_ones"
-)
-_LAST_UNTIL = (
-    "SELECT max(id) FROM (SELECT id FROM stops WHERE begun_at >= ? AND begun_at <= ?"
-    " ORDER BY begun_at DESC LIMIT ?) AS last_ones"
-)
 _CANDIDATES = (
     "SELECT s.id, s.begun_at, s.why, s.place, a.host, a.session_id,"
     " CASE WHEN a.id IS NULL THEN s.event ELSE '' END,"
@@ -147,7 +139,7 @@ def _search(db: sqlite3.Connection, wanted: StopFilter) -> StopPage:
 
 
 def _candidates(db: sqlite3.Connection, wanted: StopFilter, *, is_upward: bool) -> Iterator[int]:
-    low, high = _bounds(db, wanted)
+    low, high = bounds(db, wanted)
 
     def merged(lanes: Iterable[Lane]) -> Iterator[int]:
         cursors = [
@@ -177,19 +169,6 @@ def _candidates(db: sqlite3.Connection, wanted: StopFilter, *, is_upward: bool) 
 
 def _turned(sql: str, is_upward: bool) -> str:  # noqa: FBT001
     return sql.removesuffix(" DESC") if is_upward else sql
-
-
-def _bounds(db: sqlite3.Connection, wanted: StopFilter) -> tuple[int, int]:
-    """Return the numbers between which stops can match."""
-    low, high = wanted.after, wanted.before or ALL
-    if not wanted.since and not wanted.until:
-        return low, high
-    span = wanted.since, wanted.until or _END_OF_TIME, _NEAR_THE_END
-    (first,) = db.execute(_FIRST_SINCE, span).fetchone()
-    (last,) = db.execute(_LAST_UNTIL, span).fetchone()
-    if first is None:
-        return 0, 0
-    return max(low, first - 1), min(high, last + 1)
 
 
 def _choices(db: sqlite3.Connection, wanted: StopFilter) -> Iterator[list[Lane]]:
@@ -258,7 +237,7 @@ class _Matches:
         *asker: Any,
     ) -> bool:
         wanted = self._wanted
-        if begun_at < wanted.since or begun_at > (wanted.until or _END_OF_TIME):
+        if begun_at < wanted.since or begun_at > (wanted.until or END_OF_TIME):
             return False
         if wanted.gate and not has_gate:
             return False
