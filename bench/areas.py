@@ -21,6 +21,7 @@ AREAS = (
     Area("workspace", "A look at the files"),
     Area("ledger", "Ledger"),
     Area("log", "Looking back"),
+    Area("screens", "The page"),
     Area("supervisor", "Supervised agents"),
     Area("remote", "Gates over SSH"),
 )

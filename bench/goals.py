@@ -123,6 +123,27 @@ GOALS = {
         limit=1_000,
         bound="One row by its number, the rows beside it, and the start of the interpreter.",
     ),
+    # The page.
+    "screens.million": Goal(
+        "a screen at 1,000,000 stops, in multiples of 1,000 stops",
+        limit=3.0,
+        bound="A screen reads the newest rows that match, found by an index, and no more than fit on it; figures are of a span of time, which has more stops in the larger ledger, or of the newest stops.",
+    ),
+    "screens.memory": Goal(
+        "megabytes of a page of 1,000,000 stops beyond one of 1,000",
+        limit=10.0,
+        bound="A page keeps nothing of the ledger but SQLite's cache of 2 MB for each connection.",
+    ),
+    "screens.flat": Goal(
+        "megabytes more after 300 further requests",
+        limit=10.0,
+        bound="Each answer is made, sent and forgotten; the allocator keeps some of it.",
+    ),
+    "screens.idle": Goal(
+        "percent of a core while nothing happens and a tab is open",
+        limit=1.0,
+        bound="A few times a second one connection is asked for `PRAGMA data_version`, which reads a few bytes of shared memory.",
+    ),
     # Growth.
     "growth.gates": Goal(
         "gates: 1 ... 1,000",

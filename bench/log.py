@@ -80,9 +80,7 @@ def filled(path: str, place: str, stops: int) -> Ledger:
 
 def questions(ledger: Ledger, stops: int) -> dict[str, list[str]]:
     """Return what is asked of it."""
-    last = ledger.connection.read(
-        lambda db: db.execute("SELECT session_id FROM agents ORDER BY id DESC").fetchone()[0]
-    )
+    _, last = last_session(ledger)
     return {
         "log": [],
         "log -n 20 --all": ["-n", "20", "--all"],
@@ -101,6 +99,13 @@ def questions(ledger: Ledger, stops: int) -> dict[str, list[str]]:
         "log --stats --since 30d": ["--stats", "--since", "30d"],
         "log --json -n 1000": ["--json", "-n", "1000"],
     }
+
+
+def last_session(ledger: Ledger) -> tuple[str, str]:
+    """Return the host and the id of the newest session."""
+    newest = "SELECT host, session_id FROM agents ORDER BY id DESC LIMIT 1"
+    host, session = ledger.connection.read(lambda db: db.execute(newest).fetchone())
+    return host, session
 
 
 def measure(effort: Effort) -> list[Result]:
