@@ -63,6 +63,7 @@ _OF_CLIENTS = (
     "claude",
     "codex",
     "host",
+    "agent",
     "page",
 )  # fixtures, whose parameter names a host
 
@@ -91,7 +92,10 @@ def host_of(item):
     """Return which host a test is about; empty if it is about none."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     found = [parameters[name] for name in _OF_CLIENTS if name in parameters]
-    return str(found[0]).partition("-")[0] if found else ""
+    if found:
+        return str(found[0]).partition("-")[0]
+    folder = item.path.parent.name.partition("_")[0]
+    return folder if folder in known_hosts() else ""
 
 
 def pytest_configure(config):

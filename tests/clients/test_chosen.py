@@ -36,6 +36,15 @@ def test_hosts_chooses_the_tests_of_these_hosts_only(tmp_path):
     assert not [line for line in found if "[claude-" in line or "[gemini]" in line]
 
 
+def test_hosts_chooses_all_tests_of_a_host(tmp_path):
+    every, chosen = (
+        pytest_run(tmp_path, "--collect-only", str(CLIENTS), HOSTS=hosts, FULL="1").stdout
+        for hosts in ("", "claude")
+    )
+    tests = [line for line in every.splitlines() if "[claude-" in line or "/claude_code/" in line]
+    assert tests == [line for line in chosen.splitlines() if "::" in line]
+
+
 def test_full_chooses_the_whole_contract(tmp_path):
     few, all_of_it = (
         pytest_run(tmp_path, "--collect-only", str(CLIENTS / CONTRACT), HOSTS="goose", FULL=full)

@@ -77,9 +77,9 @@ def test_a_subagent_in_a_work_tree_of_its_own(claude):
 
 @pytest.mark.rule("E7", "N5")
 @each_place
-@pytest.mark.parametrize("name", NEWEST)
-def test_a_supervised_agent(tmp_path, name, place):
-    with world_of(name, tmp_path, Supervised).scenario() as agent:
+@pytest.mark.parametrize("host", NEWEST)
+def test_a_supervised_agent(tmp_path, host, place):
+    with world_of(host, tmp_path, Supervised).scenario() as agent:
         commit(agent)
         main = linked(agent, place)
         (main / "main.sh").write_text(BROKEN)
