@@ -152,8 +152,11 @@ def test_a_file_of_another_user_stays_theirs(host, home):
     path = settings_file(home, host)
     path.write_bytes(EMPTY[path.suffix])
     os.chown(path, 12345, 12346)
-    if main(["install", host, "--yes"]) == 0:
-        assert "notyet" in path.read_text()
+    assert main(["install", host, "--yes"]) == 0  # root may; others are refused (test_change.py)
+    assert "notyet" in path.read_text()
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12346)
+    assert main(["uninstall", host, "--yes"]) == 0
+    assert path.read_bytes() == EMPTY[path.suffix]
     assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12346)
 
 
