@@ -114,8 +114,11 @@ class Home:
 
     def wait_for_rows(self, sql, *values):
         """Wait until the ledger has such rows; return them."""
-        assert until(lambda: self.ledger.exists() and self.rows(sql, *values), 30.0), sql
+        assert until(lambda: self._has_tables() and self.rows(sql, *values), 30.0), sql
         return self.rows(sql, *values)
+
+    def _has_tables(self):
+        return self.ledger.exists() and self.rows("PRAGMA user_version") != [(0,)]
 
     def end(self, process=None):
         """End a process, or all that are left."""

@@ -249,12 +249,9 @@ def gate_said(
     """Return how a gate ended and, to be opened, what it printed; it is open if that matters."""
     words, _ = said(report)
     explained = one_line(how(report)[:_LONGEST])
-    is_printed = bool(output.strip())
-    shown = output if is_printed else words
     return h.details(".said", open=report.status in _OPEN)[
         h.summary[gate_chip(report), " ", h.span(".why")[explained]],
-        is_printed and words.strip() and words.strip() not in output and long_text(words, _LONGEST),
-        long_text(shown, most, empty="It printed nothing."),
+        long_text(output if output.strip() else words, most, empty="It printed nothing."),
         report.hidden and h.p(".empty")["The gate wants its output hidden."],
         note,
     ]
