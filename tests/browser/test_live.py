@@ -31,7 +31,7 @@ def test_new_stops_appear_by_themselves(home, shop, page_server, tab, seconds_un
     seconds_until(tab, ROWS, 1)
     home.stop("codex", shop, "e0a066c1", "Two.")
     seconds_until(tab, ROWS, 2)
-    assert "passed" in tab.locator("#stops tbody tr").first.inner_text()
+    tab.locator("#stop-2 .chip", has_text="passed").wait_for()
 
 
 def test_a_page_that_is_opened_before_the_first_stop(home, page_server, tab, seconds_until):

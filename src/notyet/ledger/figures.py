@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from notyet.core.record import Record
@@ -13,11 +11,10 @@ from notyet.ledger.past_stops import Conditions, has_lost_asker, host_values
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Sequence
 
     from notyet.ledger.ledger import Ledger
     from notyet.ledger.past_stops import StopFilter
-
-MOST_BUCKETS = 1_000
 
 
 class Bucket(Record, kw_only=True):
@@ -48,22 +45,15 @@ def kind_of(outcome: str, why: str) -> str:
 
 
 def over_time(
-    ledger: Ledger, wanted: StopFilter, since: float, until: float, step: float
+    ledger: Ledger, wanted: StopFilter, starts: Sequence[float], step: float
 ) -> list[Bucket]:
-    """Count the stops that match in steps of so many seconds, the oldest first.
+    """Count the stops that match in steps of so many seconds from each start on.
 
-    The span is the caller's: `wanted.since`, `until` and `most` do not matter. Raises ValueError
-    for a step that makes more than MOST_BUCKETS of it.
+    The span is the caller's: `wanted.since`, `until` and `most` do not matter.
     """
-    count = math.ceil((until - since) / step) if step > 0 else MOST_BUCKETS + 1
-    if count > MOST_BUCKETS:
-        raise ValueError(f"a span of {until - since:.0f} s has too many steps of {step:.0f} s")
-    edges = [since + step * number for number in range(count)] + [until]
-
-    def read(db: sqlite3.Connection) -> list[Bucket]:
-        return [count_stops(db, wanted, *span) for span in pairwise(edges)]
-
-    return ledger.connection.read(read)
+    return ledger.connection.read(
+        lambda db: [count_stops(db, wanted, at, at + step) for at in starts]
+    )
 
 
 _QUIET = ", ".join(f"'{cause}'" for cause in NOTHING_TO_CHECK)
@@ -81,7 +71,7 @@ _OF_GATE = "EXISTS (SELECT 1 FROM reports WHERE gate = ? AND stop = s.id)"
 
 def count_stops(db: sqlite3.Connection, wanted: StopFilter, since: float, until: float) -> Bucket:
     """Count the stops that match and began from `since` on, before `until`."""
-    conditions = _conditions(wanted)
+    conditions = conditions_on(wanted)
     values = (since, until, *conditions.values)
     counts = dict.fromkeys(KINDS, 0)
     counted = f"SELECT s.outcome, {_IS_LOUD}, count(*) {_IN_SPAN} AND {conditions} GROUP BY 1, 2"
@@ -95,10 +85,39 @@ def count_stops(db: sqlite3.Connection, wanted: StopFilter, since: float, until:
     return Bucket(at=since, until=until, **counts)
 
 
-def _conditions(wanted: StopFilter) -> Conditions:
+def conditions_on(wanted: StopFilter) -> Conditions:
+    """Return the conditions on a stop `s` that is found by other means than these."""
     conditions = Conditions(wanted)
     if wanted.host:
         conditions.add(_OF_HOST, *host_values(wanted.host))
     if wanted.gate:
         conditions.add(_OF_GATE, wanted.gate)
     return conditions
+
+
+_NEAR_THE_START = 1_000  # stops among which the clock may have been set back
+_FIRST_SINCE = (
+    "SELECT min(id) FROM (SELECT id FROM stops WHERE begun_at >= ? ORDER BY begun_at LIMIT ?)"
+    " AS first_ones"
+)
+_NEXT_ONES = 50  # stops of an agent; a turn has fewer
+_SENT_BACK = (
+    "FROM stops s WHERE s.outcome = 'blocked' AND s.id >= ? AND s.begun_at >= ? AND EXISTS"
+    " (SELECT 1 FROM (SELECT n.turn, n.outcome FROM stops n WHERE n.agent = s.agent AND n.id > s.id"
+    " ORDER BY n.id LIMIT ?) AS next_ones WHERE turn = s.turn AND outcome = 'passed')"
+)
+
+
+def passed_after(ledger: Ledger, wanted: StopFilter, since: float) -> int:
+    """Count the stops since then that were sent back and whose agent passed later in that turn."""
+    conditions = conditions_on(wanted)
+
+    def read(db: sqlite3.Connection) -> int:
+        (first,) = db.execute(_FIRST_SINCE, (since, _NEAR_THE_START)).fetchone()
+        if first is None:
+            return 0
+        values = (first, since, _NEXT_ONES, *conditions.values)
+        (count,) = db.execute(f"SELECT count(*) {_SENT_BACK} AND {conditions}", values).fetchone()
+        return int(count)
+
+    return ledger.connection.read(read)

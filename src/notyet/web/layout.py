@@ -27,6 +27,7 @@ _SCRIPTS = (
     f"{VENDOR}htmx.min.js",
     f"{VENDOR}sse.min.js",
     f"{VENDOR}uPlot.iife.min.js",
+    "/static/chart.js",
     "/static/page.js",
 )
 _STYLES = (f"{VENDOR}uPlot.min.css", "/static/page.css")

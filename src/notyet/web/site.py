@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from notyet.ledger.ledger import Ledger
+from notyet.web.counts import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -88,6 +89,7 @@ class Site:
     cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     form_token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     notices: Notices = field(default_factory=Notices)
+    counts: Counts = field(default_factory=Counts)
     # By its name an open page tells this process from another one that got its port.
     name: str = field(default_factory=lambda: secrets.token_urlsafe(16))
 

@@ -88,7 +88,7 @@ def _row(past: PastStop, query: Query) -> tuple[Node, ...]:
         and h.a(href=link(query, place=past.place), title=one_line(past.place))[
             one_line(os.path.basename(past.place) or past.place)
         ],
-        [gate_chip(report) for report in past.reports],
+        h.div(".gates")[(gate_chip(report) for report in past.reports)],
         h.span(".why")[one_line(cause(past)[:_LONGEST])],
     )
 

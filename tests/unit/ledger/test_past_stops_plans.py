@@ -6,8 +6,9 @@ from contextlib import closing
 import pytest
 
 from notyet import Allow, Block, Engine, Ledger
+from notyet.ledger.at_work import agents_at_work, tasks_at_work
 from notyet.ledger.connection import Connection
-from notyet.ledger.figures import over_time
+from notyet.ledger.figures import over_time, passed_after
 from notyet.ledger.past_stops import (
     StopFilter,
     agents,
@@ -72,9 +73,18 @@ def scans(ledger, statements):
 
 @pytest.mark.parametrize("name", WISHES)
 def test_the_stops_of_a_span_are_counted_by_their_time(ledger, said, name):
-    over_time(ledger, StopFilter(**{name: WISHES[name]}), 0.0, 10.0, 5.0)
+    over_time(ledger, StopFilter(**{name: WISHES[name]}), [0.0, 5.0], 5.0)
     assert scans(ledger, said) == {}
     assert all("INDEXED BY stops_by_time" in sql for sql in said if " stops s " in sql)
+
+
+@pytest.mark.parametrize("name", ["host", "place"])
+def test_agents_at_work_and_what_came_of_send_backs_are_found_by_an_index(ledger, said, name):
+    wanted = StopFilter(**{name: WISHES[name]})
+    assert agents_at_work(ledger, wanted, 20).count == 0
+    assert tasks_at_work(ledger) == 0
+    assert passed_after(ledger, wanted, 5.0) == 1
+    assert scans(ledger, said) == {}
 
 
 @pytest.mark.parametrize("name", WISHES)
