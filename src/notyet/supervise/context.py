@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from notyet.engine.engine import Engine
     from notyet.ledger.ledger import Ledger
     from notyet.ledger.transitions import Seen
+    from notyet.run.drive import Progress as GateProgress
     from notyet.supervise.live_task import LiveTask
     from notyet.supervise.settings import ProgressKind, SupervisorSettings
 
@@ -103,7 +104,9 @@ class Context:
         engine: Engine,
         store: Store,
         settings: SupervisorSettings,
+        *,
         on_progress: Callable[[Progress], None] | None,
+        gate_progress: Callable[[str], GateProgress | None] | None,
         program: str,
     ) -> None:
         self.engine = engine
@@ -119,6 +122,7 @@ class Context:
         # Answers that came back while the ledger could not be written, by task and run.
         self.unrecorded: dict[str, dict[str, Turn]] = {}
         self._on_progress = on_progress
+        self._gate_progress = gate_progress
         self._background: set[asyncio.Task[Any]] = set()
 
     def report(self, task: str, kind: ProgressKind, generation: int, **details: Any) -> None:
@@ -126,6 +130,12 @@ class Context:
         if self._on_progress is not None:
             progress = Progress(task_id=task, kind=kind, generation=generation, **details)
             self.call("on_progress failed", self._on_progress, progress)
+
+    def gate_progress(self, task: str) -> GateProgress | None:
+        """Return the progress callback for the gates of a task."""
+        if self._gate_progress is None:
+            return None
+        return self.call("gate_progress failed", self._gate_progress, task)
 
     def call(self, fault: str, call: Callable[..., T], *args: object) -> T | None:
         """Call foreign code; an error becomes a warning that starts with `fault`."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from notyet.core.task import Announcement, Cleanup, Result, TaskView
     from notyet.engine.engine import Engine
     from notyet.ledger.ledger import Ledger
+    from notyet.run.drive import Progress as GateProgress
     from notyet.supervise.context import Deliver
     from notyet.supervise.live_task import Origin
     from notyet.supervise.requests import What
@@ -48,8 +49,10 @@ class Supervisor:
 
     `reopen` makes a session again from its `ref()`, for recovery. `deliver` gets the results of
     subagents (as an `Announcement`) and acknowledges them by returning; without it, awaiting a
-    handle does. A supervisor recovers the tasks of its own `program` only, and leaves those of
-    other programs in the same ledger alone.
+    handle does. `on_progress` is called with the events of tasks; `gate_progress` is called with a
+    task whose gates run, and returns what `Engine.decide` takes as `progress`. A supervisor
+    recovers the tasks of its own `program` only, and leaves those of other programs in the same
+    ledger alone.
     """
 
     def __init__(
@@ -61,13 +64,21 @@ class Supervisor:
         deliver: Deliver | None = None,
         settings: SupervisorSettings = SupervisorSettings(),  # noqa: B008  # a record cannot be changed
         on_progress: Callable[[Progress], None] | None = None,
+        gate_progress: Callable[[str], GateProgress | None] | None = None,
         program: str = "",
     ) -> None:
         if getattr(ledger, "in_memory", True):
             raise TypeError("a supervisor needs a durable ledger, like Ledger('tasks.db')")
         self._reopen = reopen
         store = Store(ledger, settings.ledger_patience, engine.warn)
-        self._context = Context(engine, store, settings, on_progress, program)
+        self._context = Context(
+            engine,
+            store,
+            settings,
+            on_progress=on_progress,
+            gate_progress=gate_progress,
+            program=program,
+        )
         self.deliver = deliver
         self._store = store
         self._settings = settings

@@ -327,7 +327,10 @@ class TaskLoop:
         """Return the gates' decision; None if a person or another process was faster (K6)."""
         context, ledger = self._context, self._store.ledger
         keep = keep_in(ledger, begun, context.warn)
-        deciding = asyncio.ensure_future(context.engine.decide(event, begun.history, keep=keep))
+        progress = context.gate_progress(seen.task.id)
+        deciding = asyncio.ensure_future(
+            context.engine.decide(event, begun.history, keep=keep, progress=progress)
+        )
         try:
             while not deciding.done():
                 await self._live.first_of(deciding)

@@ -210,6 +210,22 @@ def test_progress_is_reported_and_a_broken_listener_is_harmless(world):
     assert "on_progress failed: OSError: closed" in world.warnings
 
 
+def test_the_progress_of_gates_goes_to_what_is_given_for_their_task(world):
+    world.block(1)
+    heard = []
+
+    def progress_of(task):
+        return lambda gate, report: heard.append((task, gate, report and report.status))
+
+    world.supervisor._context._gate_progress = progress_of
+    handle = world.spawn(Agent("bad", "good"))
+    world.result(handle)
+    name = heard[0][1]
+    assert heard == [
+        (handle.task_id, name, status) for status in (None, "blocked", None, "allowed")
+    ]
+
+
 def test_a_session_that_has_no_news_is_steered_once_its_turn_is_over(world):
     class Silent:
         __slots__ = ("answers", "got", "id")
