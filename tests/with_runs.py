@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from commands import until
 from hook_runs import ENTRY, clean_environ, new_project
+from screens import decoder, resize, shown
 
 GATED = '[gates]\nready = "test -e ready"\n'
 ANSWERS = '[[turn]]\nsay = "Done!"\n'
@@ -134,19 +136,22 @@ os.execv(sys.argv[1], sys.argv[1:])
 class Terminal:
     """A program at a terminal, with somebody who reads and types."""
 
-    def __init__(self, folder, *argv):
+    def __init__(self, folder, *argv, columns=80, **environ):
+        self.columns = columns
         self.fd, theirs = pty.openpty()
+        resize(theirs, columns)
         self.process = subprocess.Popen(
             [sys.executable, "-c", _AT_TERMINAL, *argv],
             cwd=folder,
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            env=clean_environ(TERM="xterm"),
+            env=clean_environ(**{"TERM": "xterm", **environ}),
             start_new_session=True,
         )
         os.close(theirs)
         self.seen = ""
+        self._decoder = decoder()
 
     def __enter__(self):
         return self
@@ -161,7 +166,7 @@ class Terminal:
         ready, _, _ = select.select([self.fd], [], [], seconds)
         if ready:
             try:
-                self.seen += os.read(self.fd, 65536).decode("utf-8", "replace")
+                self.seen += self._decoder.decode(os.read(self.fd, 65536))
             except OSError:  # the other side is closed
                 time.sleep(seconds)
 
@@ -171,6 +176,21 @@ class Terminal:
             return words in self.seen
 
         assert until(there, seconds), self.seen
+
+    @property
+    def screen(self):
+        """The lines on the screen, joined."""
+        return "\n".join(shown(self.seen, self.columns)).rstrip()
+
+    def until(self, pattern):
+        """Wait until the screen shows it; return the screen."""
+
+        def there():
+            self.read()
+            return re.search(pattern, self.screen)
+
+        assert until(there, 30.0), self.screen
+        return self.screen
 
     def press(self, keys):
         os.write(self.fd, keys)

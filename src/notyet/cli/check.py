@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import shlex
 import sys
 from typing import TYPE_CHECKING
 
+from notyet.cli.gate_words import MARKS, how_it_ended, result
 from notyet.cli.person import refuse
+from notyet.cli.progress import Progress
 from notyet.cli.rehearsal import AnswerOption, Rehearsal, rehearse
 from notyet.cli.signals import ended_in_order
 from notyet.cli.stop_options import add_event_options, described_stop
 from notyet.cli.streams import json_line
-from notyet.cli.terminal import Progress, Style, cut, one_line, table, width
+from notyet.cli.terminal import Style, cut, one_line, table, width
 from notyet.config.document import did_you_mean
 from notyet.core.gate import Command
 from notyet.core.remote import remote_from
@@ -104,21 +105,14 @@ def run(args: argparse.Namespace) -> int:
 def _rehearse(args: argparse.Namespace, cwd: str) -> Rehearsal:
     """Run the gates with progress on the terminal; a signal ends them too."""
     stop = described_stop(args, cwd)
-
-    def on_progress(gate: str, report: Report | None) -> None:
-        if report is None:
-            progress.begin(gate)
-        else:
-            progress.end(gate, result(report), report.seconds)
-
-    with ended_in_order(sweep), Progress("looking at the files ...", delay=1.0) as progress:
+    with ended_in_order(sweep), Progress("looking at the files ...") as progress:
         return rehearse(
             stop,
             os.environ,
             names=args.names,
             answers=args.answer,
             timeout=args.timeout or "",
-            progress=on_progress,
+            progress=progress.jobs,
         )
 
 
@@ -131,13 +125,6 @@ def _unknown(done: Rehearsal) -> str:
     return " | ".join([said, *done.setup.warnings, *done.setup.distrust])
 
 
-_RESULTS = {
-    "allowed": ("passed", "green"),
-    "blocked": ("failed", "red"),
-    "halted": ("halted", "red"),
-    "problem": ("broken", "yellow"),
-    "not_asked": ("not run", "dim"),
-}
 _UNCHANGED = {
     "passed": "it passed on these files before",
     "unchanged": "no file changed since this agent began",
@@ -148,7 +135,6 @@ _WHY_NOT_RUN = {
     "config": "no configuration file can be read",
     "no-session": "the event has no session_id",
 }
-_MARKS = {"allowed": "✓", "blocked": "✗", "halted": "■", "problem": "!", "not_asked": "-"}
 _MAX_NOTE = 400  # columns
 _INDENT = "  "
 _MAX_LINES = 40  # of what a failed gate printed
@@ -253,7 +239,7 @@ class Show:
         for report in done.decision.reports:
             has_run = report.answer is not None and report.gate not in done.answered
             took = f"{report.seconds:.1f} s" if has_run else ""
-            mark, colour = _MARKS.get(report.status, "-"), result(report)[1]
+            mark, colour = MARKS.get(report.status, "-"), result(report)[1]
             rows.append(((f"{mark} {report.gate}", colour), took, (_how(report, done), colour)))
         columns = width(self._stream) - len(_INDENT)
         head = ("", "time", "")
@@ -346,13 +332,6 @@ class Show:
         self._line(f"{self._style.paint('exit code:', 'cyan')} {reply.code}")
 
 
-def result(report: Report) -> tuple[str, str]:
-    """Return the result of a gate in a word or two, and its colour."""
-    if report.observed and isinstance(report.answer, Block | Halt):
-        return "would fail", "cyan"
-    return _RESULTS.get(report.status, (report.status, "dim"))
-
-
 def _how(report: Report, done: Rehearsal) -> str:
     """Return what explains a result: how it went, the problem, or why the gate did not run."""
     if report.answer is None:
@@ -360,30 +339,11 @@ def _how(report: Report, done: Rehearsal) -> str:
         return f"not run{why}"
     watched = f"{result(report)[0]}, but only observes" if report.observed else ""
     watched = watched if not isinstance(report.answer, Allow) else ""
-    how = report.exit if report.exit != "exit 0" else ""
+    how = how_it_ended(report)
     if report.gate in done.answered:
         how = "--answer"
-    elif isinstance(report.answer, Problem):
-        how = report.answer.kind.replace("_", " ")
-    else:
-        how = summed_up(report.output) or how
     there = f"on {remote_from(report.workspace).destination}" if report.workspace else ""
     return " · ".join(filter(None, (how, there, watched)))
-
-
-_RESULT_LINE = re.compile(
-    r"\b(pass(ed|ing|es)?|fail(ed|ing|ures?|s)?|errors?|ok|warnings?|problems?|issues?|checks?)\b",
-    re.IGNORECASE,
-)
-_MAX_SUMMARY = 100  # characters
-
-
-def summed_up(output: str) -> str:
-    """Return the last line of an output if it sums it up, as test runners and linters do."""
-    lines = clean(output[-10_000:]).split("\n")
-    last = next((line for line in reversed(lines) if line.strip()), "").strip(" =-*\t")
-    is_summary = len(last) <= _MAX_SUMMARY and _RESULT_LINE.search(last)
-    return " ".join(last.split()) if is_summary else ""
 
 
 def _printed(report: Report) -> list[str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from notyet.agents.script import Say, Scene, Script, Tool, Wait, Write
 from notyet.agents.scripted import ScriptedSession
 from notyet.cli.person import refuse
-from notyet.cli.terminal import Lines
+from notyet.cli.progress import Lines
 from notyet.config.files import ConfigFile
 from notyet.config.find import FILE_NAME, KIND_NOTYET
 from notyet.config.load import load_vouched

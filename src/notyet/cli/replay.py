@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from notyet.cli.log import project_of, stop_id
 from notyet.cli.person import refuse
+from notyet.cli.progress import waiting
 from notyet.cli.signals import ended_in_order
 from notyet.cli.streams import json_line
-from notyet.cli.terminal import OUTCOME_COLOURS, Style, table, waiting
+from notyet.cli.terminal import OUTCOME_COLOURS, Style, table
 from notyet.cli.times import since_option
 from notyet.config.compile import compile_text
 from notyet.config.compiled import read_record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,28 @@ def passed_on(end: Callable[[int], object]) -> Iterator[None]:
     finally:
         for number, known in kept.items():
             signal.signal(number, known)
+
+
+@contextmanager
+def around_suspension(before: Callable[[], object], after: Callable[[], object]) -> Iterator[None]:
+    """Call `before` when a user suspends this process (Ctrl-Z), and `after` when it continues."""
+    known = signal.getsignal(signal.SIGTSTP)
+    if known is not signal.SIG_DFL or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def suspend(number: int, _frame: object) -> None:
+        before()
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)  # returns when the process continues
+        signal.signal(number, suspend)
+        after()
+
+    signal.signal(signal.SIGTSTP, suspend)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTSTP, known)
 
 
 def _end_by(number: int) -> None:

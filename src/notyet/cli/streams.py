@@ -13,17 +13,19 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 # What is drawn where an encoding lacks our signs; of other letters, the number is shown.
-_IN_ASCII = {"✓": "+", "✗": "x", "■": "#", "·": "-", "…": "..."}
-_IN_ASCII |= dict(zip("▁▂▃▄▅▆▇█", "_.:-=+*#", strict=True))
+_ASCII = {"✓": "+", "✗": "x", "■": "#", "·": "-", "…": "...", "●": "*", "━": "=", "─": "-"}
+_ASCII |= dict(zip("▁▂▃▄▅▆▇█", "_.:-=+*#", strict=True))
+_ASCII |= dict(zip("⠋⠙⠹⠸⠼⠴⠦⠧", "|/-\\" * 2, strict=True))
+IN_ASCII = "notyet.ascii"  # the name of the error handler that does it
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
     assert isinstance(error, UnicodeEncodeError)  # only writing needs it
-    sign = _IN_ASCII.get(error.object[error.start])
+    sign = _ASCII.get(error.object[error.start])
     return (sign, error.start + 1) if sign else codecs.backslashreplace_errors(error)
 
 
-codecs.register_error("notyet.ascii", _in_ascii)
+codecs.register_error(IN_ASCII, _in_ascii)
 
 
 def give_up(stream: TextIO) -> None:
@@ -73,4 +75,4 @@ def open_streams() -> None:
             setattr(sys, name, os.fdopen(fd, mode, encoding="utf-8", closefd=False))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # its encoding may lack a letter
-            stream.reconfigure(errors="notyet.ascii")
+            stream.reconfigure(errors=IN_ASCII)

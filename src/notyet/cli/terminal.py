@@ -1,4 +1,4 @@
-"""Tables, colours and progress for people; plain text where the output is not a terminal.
+"""Tables, pages and colours for people; plain text where the output is not a terminal.
 
 Colour: only on a terminal, never with NO_COLOR or TERM=dumb, always with FORCE_COLOR.
 """
@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import io
 import os
-import queue
 import shlex
 import subprocess
 import sys
-import threading
-import time
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,10 +19,7 @@ from notyet.core.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Self, TextIO
-
-    from rich.console import Console, Group
-    from rich.live import Live
+    from typing import TextIO
 
 Cell: TypeAlias = "str | tuple[str, str]"  # a text, or a text and its colour
 
@@ -79,33 +73,16 @@ def is_terminal(stream: TextIO) -> bool:
 
 def width(stream: TextIO | None = None) -> int:
     """Return the columns of a stream, standard output by default."""
-    return _size(stream or sys.stdout)[0]
+    return terminal_size(stream or sys.stdout)[0]
 
 
-def _size(stream: TextIO) -> tuple[int, int]:
+def terminal_size(stream: TextIO) -> tuple[int, int]:
+    """Return the columns and rows of a stream."""
     try:
         columns, rows = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):
         columns = rows = 0
     return columns or _PIPE_WIDTH, rows or _PIPE_ROWS
-
-
-def console(stream: TextIO | None = None) -> Console:
-    """Return a rich console for a stream, standard output by default."""
-    from rich.console import Console  # only where it is used: it doubles the start of a command
-
-    stream = stream or sys.stdout
-    columns, rows = _size(stream)
-    return Console(
-        file=stream,
-        force_terminal=is_terminal(stream),
-        color_system="standard" if _has_colours(stream) else None,
-        width=columns,
-        height=rows,
-        markup=False,
-        emoji=False,
-        highlight=False,
-    )
 
 
 def one_line(text: str, columns: int) -> str:
@@ -220,10 +197,11 @@ def table_or_list(
 
 def wrapped(text: str, columns: int) -> list[str]:
     """Return a text in lines of at most so many columns, broken at blanks where it has some."""
+    from rich.console import Console  # only where it is used: it doubles the start of a command
     from rich.text import Text
 
     flat = Text(" ".join(clean(text).split()))
-    return [part.plain.rstrip() for part in flat.wrap(console(), columns)]
+    return [part.plain.rstrip() for part in flat.wrap(Console(), columns)]
 
 
 def folded(text: str, indent: int) -> str:
@@ -251,7 +229,7 @@ def paged() -> Iterator[None]:
     with redirect_stdout(_OfTerminal(terminal)) as printed:
         yield
     text = printed.getvalue()
-    if text.count("\n") >= _size(terminal)[1]:
+    if text.count("\n") >= terminal_size(terminal)[1]:
         with suppress(OSError):  # there is no such program
             content = text.encode(terminal.encoding, terminal.errors or "replace")
             subprocess.run(pager, input=content, check=False)  # noqa: S603  # the user's own
@@ -299,177 +277,3 @@ class Page:
         for line in clean(text).strip("\n").split("\n") if text.strip() else ():
             self.fact(name, line)
             name = ""
-
-
-def waiting(words: str) -> Progress:
-    """Show the words on standard error while a block runs, if that is a terminal."""
-    return Progress(words)
-
-
-class Progress:
-    """A live view of jobs: what runs now and for how long, what came of others, how many are left.
-
-    A thread of its own paints it on standard error; it is wiped at the end. Where that is not a
-    terminal, nothing is shown.
-    """
-
-    def __init__(self, note: str = "", *, stream: TextIO | None = None, delay: float = 0.0) -> None:
-        self.note = note  # shown while no job has begun, after `delay` seconds
-        self._stream = stream or sys.stderr
-        self._jobs: dict[str, tuple[float, str, Cell]] = {}  # its start, its time, its result
-        self._shown_from = time.monotonic() + delay
-        self._live: Live | None = None
-
-    def __enter__(self) -> Self:
-        if is_terminal(self._stream):
-            from rich.live import Live
-
-            self._live = Live(
-                console=console(self._stream),
-                get_renderable=self._view,
-                transient=True,
-                refresh_per_second=8,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            with suppress(OSError, ValueError):  # the terminal is gone
-                self._live.start(refresh=True)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            with suppress(OSError, ValueError):
-                self._live.stop()
-
-    def begin(self, job: str) -> None:
-        """Show that a job runs."""
-        self._jobs[job] = (time.monotonic(), "", "")
-
-    def end(self, job: str, result: Cell, seconds: float) -> None:
-        """Show what came of a job, and how long it took."""
-        since, *_ = self._jobs.get(job, (time.monotonic(),))
-        self._jobs[job] = (since, f"{seconds:.1f} s", result)
-
-    def _view(self) -> Group:
-        from rich.console import Group
-        from rich.table import Table
-        from rich.text import Text
-
-        jobs = dict(self._jobs)  # other threads add to it
-        now = time.monotonic()
-        columns, rows = _size(self._stream)
-        if not jobs:
-            note = one_line(self.note, columns - 1) if now >= self._shown_from else ""
-            return Group(Text(note, "dim"))
-        running = {job: known for job, known in jobs.items() if not known[1]}
-        done = f"  {len(jobs) - len(running)} of {len(jobs)} done"
-        shown = list((jobs if len(jobs) < rows - 1 else running).items())
-        if len(shown) > rows - 2:
-            done += f", {len(shown) - rows + 2} more running"
-            shown = shown[: rows - 2]
-        view = Table(box=None, padding=(0, 0, 0, 2), pad_edge=True, show_header=False)
-        for _ in range(3):
-            view.add_column(no_wrap=True, overflow="ellipsis")
-        for job, (since, took, result) in shown:
-            view.add_row(
-                Text(shorten_middle(job, _MAX_NAME)),
-                Text(took or f"{now - since:.0f} s", "dim"),
-                Text(_text(result), _colour(result)) if took else Text("running", "dim"),
-            )
-        return Group(view, Text(done, "dim", no_wrap=True)) if len(jobs) > 1 else Group(view)
-
-
-_MAX_WAITING = 1000  # lines that wait for their reader
-_FLUSH_TIMEOUT = 1.0  # seconds
-_MIN_ROOM = 24
-_MARGIN = 18  # columns before the text
-
-
-class Writer:
-    """Writes lines to a file descriptor in a thread of its own, so that no caller waits.
-
-    Not with O_NONBLOCK: the descriptor is shared with the shell that started us.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
-        self._fd = stream.fileno()
-        self._encoding = stream.encoding or "utf-8"
-        self._lines: queue.Queue[str] = queue.Queue(_MAX_WAITING)
-        self._dropped = 0
-        threading.Thread(target=self._work, daemon=True).start()
-
-    def write(self, line: str) -> None:
-        """Write a line after the others; drop it if too many wait."""
-        if self._dropped and not self._lines.full():
-            lines = "line" if self._dropped == 1 else "lines"
-            line = f"  ... {self._dropped} {lines} not shown: the reader was too slow\n{line}"
-        try:
-            self._lines.put_nowait(line)
-            self._dropped = 0
-        except queue.Full:
-            self._dropped += 1
-
-    def flush(self, timeout: float = _FLUSH_TIMEOUT) -> None:
-        """Wait until all is written, but not longer than the timeout."""
-        written = self._lines.all_tasks_done  # `Queue.join` has no timeout
-        with written:
-            written.wait_for(lambda: not self._lines.unfinished_tasks, timeout)
-
-    def _work(self) -> None:
-        while True:
-            content = f"{self._lines.get()}\n".encode(self._encoding, "replace")
-            with suppress(OSError):  # the reader is gone
-                while content:
-                    content = content[os.write(self._fd, content) :]
-            self._lines.task_done()
-
-
-class Lines:
-    """Prints lines with the seconds since the start. Raises OSError if the reader is gone."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self.paint = Style(stream).paint
-        self._stream = stream
-        self._started = time.monotonic()
-
-    def event(self, who: str, text: str) -> None:
-        """Print one event; without `who` it goes on with the one before."""
-        at = f"{self.seconds:5.1f}s" if who else " " * 6
-        self.line(f"  {self.paint(at, 'dim')}  {who:<8}  {text}".rstrip())
-
-    def line(self, text: str = "") -> None:
-        """Print a line as it is."""
-        print(text, file=self._stream, flush=True)
-
-    @property
-    def seconds(self) -> float:
-        """The seconds since the start."""
-        return time.monotonic() - self._started
-
-    @property
-    def room(self) -> int:
-        """The columns for the text of an event."""
-        return max(_MIN_ROOM, width(self._stream) - _MARGIN - 1)
-
-
-class QuietLines(Lines):
-    """Lines for a program that must not wait for its reader, nor fail without one."""
-
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__(stream)
-        self._writer: Writer | None = None
-        with suppress(OSError, ValueError):  # a text in this process has no descriptor
-            self._writer = Writer(stream)
-
-    def line(self, text: str = "") -> None:
-        """Print a line, if it can be."""
-        if self._writer is not None:
-            self._writer.write(text)
-            return
-        with suppress(OSError, ValueError):
-            super().line(text)
-
-    def flush(self) -> None:
-        """Give a slow reader a moment for the rest."""
-        if self._writer is not None:
-            self._writer.flush()

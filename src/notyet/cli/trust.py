@@ -9,7 +9,8 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from notyet.cli.person import agreed, record_act, refuse, why_refused
-from notyet.cli.terminal import Style, waiting
+from notyet.cli.progress import waiting
+from notyet.cli.terminal import Style
 from notyet.config.compiled import read_record, remove_record
 from notyet.config.files import (
     ConfigFile,

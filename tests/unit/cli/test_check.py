@@ -15,7 +15,7 @@ from hook_runs import (
     payload,
     run_hook,
 )
-from notyet.cli.check import summed_up
+from notyet.cli.gate_words import summed_up
 
 PAYLOADS = Path(__file__).parents[2] / "vectors" / "payloads"
 CHANGED = '[gates]\ntests = "echo ran >> {ran}"\n'

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from installs import command_line
 from notyet.cli.init.text import file_text
 from notyet.cli.init.trial import Trial, judged
 from notyet.cli.main import main
 from notyet.core.verdict import Allow, Block, Problem, Report
 from notyet.project.folder import Proposal
+from with_runs import Terminal
 
 PROPOSAL = Proposal(name="tests", tool="make", run="make test", file="Makefile")
 
@@ -179,3 +181,21 @@ def test_new_files_are_named(place, capsys):
     gates, _ = tried(place)
     assert set(gates) == {"tests"}
     assert "note: make test left new files: report.xml" in capsys.readouterr().err
+
+
+def test_a_terminal_shows_what_is_tried_what_it_prints_and_how_many_are_left(tmp_path):
+    folder = tmp_path / "p"
+    (folder / ".git").mkdir(parents=True)
+    slow = "while ! [ -e made ]; do sleep 0.1; done"
+    makefile = f"lint:\n\t@echo fine\ntest:\n\t@echo begun; {slow}\n"
+    (folder / "Makefile").write_text(f".PHONY: lint test\n{makefile}")
+    with Terminal(folder, *command_line("init"), NO_COLOR="1") as terminal:
+        terminal.until(r"trust it\? \[Y/n\]")
+        terminal.press(b"\n")
+        terminal.until(
+            r"\nlint +passed .*\n  \S tests +\d+\.\d s  begun\n  1 of 2 done  ━{15}─{15}\Z"
+        )
+        (folder / "made").touch()
+        assert terminal.wait() == 0
+        assert "1 of 2" not in terminal.screen
+        assert "\ntests  passed" in terminal.screen

@@ -171,7 +171,7 @@ def test_a_terminal_shows_outcomes_and_seconds_over_time(capsys, monkeypatch, co
     assert "▁" not in shown(capsys)
     for module in ("terminal", "log.stats"):
         monkeypatch.setattr(f"notyet.cli.{module}.is_terminal", lambda _: True)
-    monkeypatch.setattr("notyet.cli.terminal._size", lambda _: (columns, 24))
+    monkeypatch.setattr("notyet.cli.terminal.terminal_size", lambda _: (columns, 24))
     monkeypatch.setenv("NO_COLOR", "1")
     lines = shown(capsys).splitlines()
     passed, sent_back = [line.split() for line in lines if line.startswith(("passed", "sent"))]

@@ -118,7 +118,7 @@ def test_no_line_is_longer_than_the_terminal(world, monkeypatch, columns):
     world.program("gemini", "echo 0.61.0")
     stop(world, session_id="測試" * 40)
     monkeypatch.setattr("notyet.cli.terminal.is_terminal", lambda _: True)
-    monkeypatch.setattr("notyet.cli.terminal._size", lambda _: (columns, 24))
+    monkeypatch.setattr("notyet.cli.terminal.terminal_size", lambda _: (columns, 24))
     monkeypatch.setenv("NO_COLOR", "1")
     said = world.shown()[1]
     assert max(map(cell_len, said.splitlines())) <= columns

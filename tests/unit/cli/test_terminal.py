@@ -1,21 +1,17 @@
-"""Tables, colours and progress: aligned, safe for hostile text, plain where no terminal is."""
+"""Tables and colours: aligned, safe for hostile text, plain where no terminal is."""
 
 import fcntl
 import io
 import os
 import pty
-import re
 import struct
 import sys
 import termios
-import threading
 from contextlib import suppress
 
 import pytest
-from rich.cells import cell_len
 
 from notyet.cli.terminal import (
-    Progress,
     Style,
     cut,
     folded,
@@ -24,7 +20,6 @@ from notyet.cli.terminal import (
     shorten_middle,
     table,
     table_or_list,
-    waiting,
 )
 
 PLAIN = Style(io.StringIO())
@@ -138,86 +133,6 @@ def test_wide_letters_are_counted_by_their_columns():
     assert one_line("測" * 10, 20) == "測" * 10
     assert one_line("測" * 10, 19) == "測" * 7 + " ..."
     assert [cut("測試a", 3), cut("測試a", 5), cut("測", -1)] == ["測", "測試a", ""]
-
-
-class Screen:
-    """A terminal that a test holds, and what was written to it."""
-
-    def __init__(self, rows=24, columns=80):
-        self._ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        self.stream = os.fdopen(theirs, "w")
-        self.seen = ""
-        self._more = threading.Condition()
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self):
-        try:
-            while block := os.read(self._ours, 65536):
-                with self._more:
-                    self.seen += block.decode()
-                    self._more.notify()
-        except OSError:  # the other end is closed
-            return
-
-    def until(self, pattern):
-        with self._more:
-            assert self._more.wait_for(lambda: re.search(pattern, self.seen), 30), self.seen
-
-    def end(self):
-        """Return what is left on the screen at the end."""
-        self.stream.close()
-        self._thread.join(30)
-        os.close(self._ours)
-        return re.sub(r"\x1b\[\??[0-9;]*[A-Za-z]|\r", "", self.seen.rpartition("\x1b[2K")[2])
-
-
-def test_progress_shows_what_runs_what_ended_and_how_many_are_left(monkeypatch):
-    monkeypatch.setenv("NO_COLOR", "1")
-    screen = Screen()
-    with Progress(stream=screen.stream) as progress:
-        progress.begin("lint")
-        progress.end("lint", ("failed", "red"), 2.25)
-        progress.begin("\x1b[31mtests\n")
-        screen.until(r"  lint +2.2 s +failed *\r\n  tests +\d+ s +running *\r\n  1 of 2 done")
-    assert screen.end().strip() == ""
-    assert "\x1b[31m" not in screen.seen
-
-
-@pytest.mark.parametrize("columns", [6, 10, 20, 40])
-@pytest.mark.parametrize("name", ["a name that is much too long for it", "測試" * 12, "é" * 30])
-def test_no_line_of_progress_takes_a_second_row(monkeypatch, name, columns):
-    monkeypatch.setenv("NO_COLOR", "1")
-    screen = Screen(columns=columns)
-    with Progress(stream=screen.stream) as progress:
-        progress.begin(name)
-        progress.begin("b" + name)
-        progress.end("b" + name, "broken", 12345.0)
-        screen.until(r"(\r\n.*){2}")
-    screen.end()
-    shown = re.sub(r"\x1b\[\??[0-9;]*[A-Za-z]", "\r", screen.seen)
-    assert all(cell_len(line) <= columns for line in re.split(r"[\r\n]+", shown))
-
-
-def test_a_terminal_that_is_gone_is_no_error(monkeypatch):
-    monkeypatch.setattr(threading, "excepthook", lambda _: None)
-    screen = Screen()
-    with Progress(stream=screen.stream) as progress:
-        os.close(screen.stream.fileno())
-        progress.begin("lint")
-    with pytest.raises(OSError):
-        screen.stream.close()
-
-
-@pytest.mark.parametrize("term", ["xterm", "dumb"])
-def test_nothing_is_painted_where_it_could_not_be_wiped(tmp_path, monkeypatch, term):
-    monkeypatch.setenv("TERM", term)
-    stream = Terminal() if term == "dumb" else io.StringIO()
-    monkeypatch.setattr("sys.stderr", stream)
-    with waiting("removing ..."), Progress() as progress:
-        progress.begin("lint")
-    assert stream.getvalue() == ""
 
 
 def shown(columns, code, **environ):

@@ -10,8 +10,8 @@ import pytest
 
 from commands import running, until
 from hook_runs import clean_environ
-from notyet.cli import terminal as writer
-from notyet.cli.terminal import Writer
+from notyet.cli import progress as writer
+from notyet.cli.progress import Writer
 from with_runs import (
     LEARNS,
     agent_pid,
@@ -65,7 +65,7 @@ def test_lines_that_no_reader_took_are_counted(monkeypatch):
     with open(theirs, "w") as stream, open(ours) as reader:
         slow = Writer(stream)
         slow.write("x" * 200_000)  # more than a pipe takes
-        assert until(slow._lines.empty)
+        assert until(slow._items.empty)
         for n in range(9):
             slow.write(f"line {n}")
         slow.flush(0.05)  # does not wait for ever

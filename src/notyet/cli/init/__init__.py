@@ -14,6 +14,7 @@ from notyet.cli import install
 from notyet.cli.init.text import file_text, gates_text, text_with
 from notyet.cli.init.trial import Trial, missing_before, run_once
 from notyet.cli.person import agreed, refuse, why_refused
+from notyet.cli.progress import Progress
 from notyet.cli.terminal import Style, table
 from notyet.cli.trust import Show, offer
 from notyet.config.files import ConfigFile
@@ -145,8 +146,8 @@ class _Init:
         if not self._review([*found, *shown], f"write {files}"):
             print("nothing was changed")
             return 1
-        trials = self._try(self._folder, found)
-        inner_trials = {name: self._try(name, inner) for name, inner in members.items()}
+        tried = self._try({"": found, **members})
+        trials = tried.pop("")
         try:
             # A file that the user wrote meanwhile is kept.
             with open(self._path, "x", encoding="utf-8") as file:
@@ -154,8 +155,8 @@ class _Init:
         except OSError as error:
             return refuse("init", f"{visible(self._path)}: {error.strerror}; nothing was changed")
         print(f"wrote {visible(self._path)}")
-        written = [self._write_member(*item) for item in inner_trials.items()]
-        every = [*trials, *chain(*inner_trials.values())]
+        written = [self._write_member(*item) for item in tried.items()]
+        every = [*trials, *chain(*tried.values())]
         has_gates = any(trial.result != "left out" for trial in every)
         code = self._finish(every, has_gates=has_gates, is_agreed=True)
         return code if all(written) else 1
@@ -195,8 +196,7 @@ class _Init:
         if not self._review(missing, f"add {'it' if len(missing) == 1 else 'them'} to {FILE_NAME}"):
             print("nothing was changed")
             return 1
-        tried = self._try(self._folder, missing)
-        trials = [trial for trial in tried if trial.result != "left out"]
+        trials = [trial for trial in self._try({"": missing})[""] if trial.result != "left out"]
         text = text_with(known.text, trials) if trials else known.text
         try:
             if candidate(self._file, os.environ).text != known.text:
@@ -231,11 +231,26 @@ class _Init:
         purpose = "to run these commands, and to trust them" if found else f"to {do}"
         return agreed(f"{words[0].upper()}{words[1:]}?", "init", purpose, default=True)
 
-    def _try(self, folder: str, found: Sequence[Proposal]) -> list[Trial]:
-        """Run commands in the project's folder, or in that of a member."""
-        member = "" if folder == self._folder else f"{folder}:"
-        folder = os.path.join(self._folder, folder)
-        trials = [Trial(proposal) for proposal in found]
+    def _try(self, found: Mapping[str, Sequence[Proposal]]) -> dict[str, list[Trial]]:
+        """Run the commands of the project and of its members; return trials by member.
+
+        What is found in the project's own folder has the member "".
+        """
+        named = {
+            member: {f"{member}:{one.name}" if member else one.name: one for one in inner}
+            for member, inner in found.items()
+        }
+        with Progress(keeps_ended=False) as progress:
+            if not self._args.no_try:
+                progress.jobs.planned([name for inner in named.values() for name in inner])
+            return {member: self._try_in(member, named[member], progress) for member in found}
+
+    def _try_in(
+        self, member: str, found: Mapping[str, Proposal], progress: Progress
+    ) -> list[Trial]:
+        """Run commands in one folder, and print what came of each."""
+        folder = os.path.join(self._folder, member)
+        trials = [Trial(proposal) for proposal in found.values()]
         if self._args.no_try or not found:
             return [
                 replace(trial, result="not installed", why=why)
@@ -243,16 +258,23 @@ class _Init:
                 else trial
                 for trial in trials
             ]
-        width = max(len(member + one.name) for one in found)
+
+        def note(words: str) -> None:
+            with progress.hidden():
+                _note(words)
+
+        width = max(map(len, found))
         results = []
-        for trial in run_once(folder, found, file_text(trials), _note):
+        tried = run_once(folder, found, file_text(trials), progress.jobs, note)
+        for name, trial in zip(found, tried, strict=True):
             results.append(trial)
             result = self._paint(f"{trial.result:<8}", _COLOURS.get(trial.result, "yellow"))
             why = f"  {self._paint(visible(trial.why), 'dim')}" if trial.why else ""
             took = f"  {trial.seconds:6.1f} s" if trial.seconds else ""
-            name = visible(member) + trial.proposal.name
-            print(f"{name:<{width}}  {result}{took}{why}", flush=True)
-        print()
+            with progress.hidden():
+                print(f"{visible(name):<{width}}  {result}{took}{why}", flush=True)
+        with progress.hidden():
+            print()
         return results
 
     def _finish(self, trials: Sequence[Trial], *, has_gates: bool, is_agreed: bool) -> int:

@@ -11,25 +11,26 @@ import subprocess
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from notyet.cli.terminal import waiting
 from notyet.config.compile import compile_text
 from notyet.config.find import FILE_NAME, root_of
 from notyet.config.lint import first_program
 from notyet.core import record
 from notyet.core.event import StopEvent
 from notyet.core.gate import Command
-from notyet.core.text import bounded, visible
+from notyet.core.text import bounded
 from notyet.core.verdict import Block, Halt, Problem
 from notyet.engine.engine import Engine
 from notyet.git.run import HARMLESS, QUIET, own_environ
 from notyet.project import LEFT_OUT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from notyet.cli.progress import Jobs
     from notyet.core.gate import Gate
     from notyet.core.verdict import Report
     from notyet.project.folder import Proposal
+    from notyet.run.drive import Progress
 
     Files: TypeAlias = dict[str, tuple[bool, str]]  # whether git does not know it, and its digest
 
@@ -78,28 +79,47 @@ class Trial:
     why: str = ""  # it did not pass
 
 
+class _Output:
+    """Shows what the gate of a trial prints; its job is named otherwise than the gate."""
+
+    def __init__(self, jobs: Jobs, job: str) -> None:
+        self._jobs = jobs
+        self._job = job
+
+    def __call__(self, _gate: str, _report: Report | None) -> None:
+        """Show nothing more: a trial may judge otherwise than its gate."""
+
+    def printed(self, _gate: str, chunk: bytes) -> None:
+        self._jobs.printed(self._job, chunk)
+
+
 def run_once(
-    folder: str, found: Sequence[Proposal], text: str, note: Callable[[str], None]
+    folder: str,
+    found: Mapping[str, Proposal],
+    text: str,
+    jobs: Jobs,
+    note: Callable[[str], None],
 ) -> Iterator[Trial]:
     """Run each command, one after another so that their times are right.
 
-    `text` is a file with a gate for each of them.
+    They are jobs of these names. `text` is a file with a gate for each of them.
     """
     # Parse all before the first one runs: it might write to our file.
     gates = compile_text(text, os.path.join(folder, FILE_NAME)).gates
     before = _files(folder)
-    for number, (proposal, gate) in enumerate(zip(found, gates, strict=True), 1):
+    for (job, proposal), gate in zip(found.items(), gates, strict=True):
         trial = Trial(proposal)
         missing = missing_before(folder, proposal)
         if missing:
+            jobs.end(job, 0.0)
             yield replace(trial, result="not installed", why=missing)
             continue
-        words = f"trying {number} of {len(gates)}: {visible(proposal.run)} ..."
         rewritten: list[str] = []
         try:
-            with waiting(words):
-                report = _run_gate(gate, folder)
+            jobs.begin(job)
+            report = _run_gate(gate, folder, _Output(jobs, job))
         finally:  # also if the user breaks it off
+            jobs.end(job, 0.0)
             after = _files(folder)
             rewritten, new = _changes(before, after)
             if rewritten:
@@ -130,13 +150,13 @@ def _with_install(what: str, proposal: Proposal, program: str = "") -> str:
     return f"{what}; {first}: {proposal.install}"
 
 
-def _run_gate(gate: Gate, folder: str) -> Report:
+def _run_gate(gate: Gate, folder: str, progress: Progress) -> Report:
     check = gate.check
     assert isinstance(check, Command)
     check = record.replace(check, env=(*check.env, *_ENVIRON))
     engine = Engine([record.replace(gate, priority=0, check=check, if_broken="allow")])
     event = StopEvent(host="notyet", session_id="init", cwd=folder)
-    (report,) = engine.decide_sync(event, asked="all").reports
+    (report,) = engine.decide_sync(event, asked="all", progress=progress).reports
     return report
 
 

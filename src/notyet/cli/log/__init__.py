@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from notyet.cli.log.stats import show_stats
 from notyet.cli.log.stops import ELSEWHERE, show_stop, stop_table
 from notyet.cli.person import refuse
+from notyet.cli.progress import waiting
 from notyet.cli.streams import json_line
-from notyet.cli.terminal import one_line, waiting
+from notyet.cli.terminal import one_line
 from notyet.cli.times import since_option, until_option
 from notyet.config.find import FILE_NAME, above, root_of
 from notyet.config.load import retention

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from notyet.cli.hosts import add_host
 from notyet.cli.person import refuse
+from notyet.cli.progress import waiting
 from notyet.cli.signals import ended_in_order
 from notyet.cli.status.screen import Screen
 from notyet.cli.stop_options import add_event_options, described_stop, read_stop
 from notyet.cli.streams import json_line
-from notyet.cli.terminal import Style, table, waiting, width
+from notyet.cli.terminal import Style, table, width
 from notyet.core.text import visible
 from notyet.errors import NotyetError
 from notyet.hosts import host_named

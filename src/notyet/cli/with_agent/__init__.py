@@ -169,11 +169,14 @@ def run(args: argparse.Namespace) -> int:
         work.screen.complain(str(error))
         return FAILED
     finally:
-        work.screen.flush()
+        work.screen.close()
 
 
 def _run(args: argparse.Namespace, work: With) -> int:
-    result = work.run()
+    try:
+        result = work.run()
+    finally:
+        work.screen.close()  # what follows is printed to the same terminal
     if result is None:
         return work.signalled or INTERRUPTED
     code = exit_code(result)

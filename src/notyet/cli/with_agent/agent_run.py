@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from notyet.agents import open_session, reopen
+from notyet.cli.progress import waiting
 from notyet.cli.recovery import resume_command, task_of_session
 from notyet.cli.signals import ended_in_order
-from notyet.cli.terminal import waiting
 from notyet.cli.with_agent.keys import Presses
 from notyet.cli.with_agent.screen import Screen
 from notyet.config.load import Setup, load, retention
@@ -178,6 +178,7 @@ class With:
             # A program that has exited with an error will not come back with a success.
             settings=SupervisorSettings(grace=_GRACE if self._script else 0.0),
             on_progress=self._on_progress,
+            gate_progress=self.screen.gate_progress,
             program=PROGRAM,
         )
         loop, keyboard = asyncio.get_running_loop(), self._args.prompt != "-"
@@ -299,7 +300,7 @@ class With:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         self._sweep()
-        self.screen.flush()
+        self.screen.close()
         os._exit(self.signalled)
 
     def _sweep(self) -> None:
