@@ -183,10 +183,7 @@ class Conditions:
         if wanted.outcomes:
             self.add(*_of_outcomes(wanted.outcomes))
         if wanted.session:
-            first, end = session_range(wanted)
-            in_event = '"session_id": ' + dumps(first)
-            in_event = in_event if wanted.is_whole_session else in_event[:-1]
-            self.add(_OF_SESSION, first, end, in_event)
+            self.add(_OF_SESSION, *session_range(wanted), session_text(wanted))
         if wanted.place:
             folders = below(wanted.place)
             any_of = " OR ".join("s.place = ? OR (s.place >= ? AND s.place < ?)" for _ in folders)
@@ -205,6 +202,12 @@ def session_range(wanted: StopFilter) -> tuple[str, str]:
     """Return the first id of the sessions that match, and the end after the last."""
     first = key_text(wanted.session)
     return first, first + ("\x01" if wanted.is_whole_session else "\U0010ffff")
+
+
+def session_text(wanted: StopFilter) -> str:
+    """Return what is in the event of each stop without an agent, if its session matches."""
+    text = '"session_id": ' + dumps(key_text(wanted.session))
+    return text if wanted.is_whole_session else text[:-1]
 
 
 def host_values(host: str) -> tuple[str, str]:

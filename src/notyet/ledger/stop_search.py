@@ -22,6 +22,7 @@ from notyet.ledger.past_stops import (
     parts,
     read_in,
     session_range,
+    session_text,
 )
 from notyet.ledger.stop_rows import key_text
 
@@ -212,6 +213,8 @@ class _Matches:
         self._wanted = wanted
         self._folders = below(wanted.place)
         self._host, self._session = key_text(wanted.host), key_text(wanted.session)
+        is_plain = bool(wanted.session) and self._session == wanted.session
+        self._in_event = session_text(wanted) if is_plain else ""
 
     def among(self, db: sqlite3.Connection, numbers: list[int]) -> list[int]:
         """Return the numbers of those that match, in the same order."""
@@ -247,14 +250,17 @@ class _Matches:
             if {outcome, group_of(outcome, why)}.isdisjoint(wanted.outcomes):
                 return False
         if (wanted.host or wanted.session) and host is None:
+            if self._in_event not in event:  # to read it takes longer
+                return False
             known = event_of(event)
             host, session = key_text(known.host), key_text(known.session_id)
-        if wanted.host and host != self._host:
-            return False
-        if wanted.is_whole_session and session != self._session:
-            return False
-        if not (session or "").startswith(self._session):
+        if (wanted.host and host != self._host) or not self._is_of_session(session or ""):
             return False
         return not self._folders or any(
             place == own or place.startswith(under) for own, under, _ in self._folders
         )
+
+    def _is_of_session(self, session: str) -> bool:
+        if self._wanted.is_whole_session:
+            return session == self._session
+        return session.startswith(self._session)

@@ -18,11 +18,12 @@ from notyet.web.layout import address, ago, chip, facts, one_line, section, time
 from notyet.web.site import Drawing, NotFoundError, NotShownError, Screen
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from htpy import Element, Node
 
-    from notyet.ledger.past_stops import PastAgent, PastStop
+    from notyet.ledger.past_stops import PastAgent, PastStop, StopFilter
     from notyet.web.site import Query, Site
 
 _MOST_STOPS = 30  # of a page
@@ -52,8 +53,9 @@ def load(site: Site, query: Query) -> SessionShown:
     if not host or not session:
         raise NotShownError("A session is named by its host and its id: /session?host=…&id=…")
     wanted = replace(stop_filter(query, most=_MOST_STOPS), session=session, is_whole_session=True)
-    found = search(site.ledger, wanted)
     agents = session_agents(site.ledger, host, session, _MOST_AGENTS)
+    is_newest = not wanted.before and not wanted.after
+    found = search(site.ledger, from_newest(wanted, agents) if is_newest else wanted)
     if not agents and not found.stops and not found.is_cut:
         raise NotFoundError(
             f"No stop of session {one_line(session)} of {one_line(host)} is recorded. Old ones are "
@@ -67,9 +69,17 @@ def load(site: Site, query: Query) -> SessionShown:
         tasks=tuple((view.task.id, name_of(view)) for view in tasks),
         stops=found.stops[::-1],
         older=found.older,
-        newer=found.newer,
+        newer=0 if is_newest else found.newer,
         is_cut=found.is_cut,
     )
+
+
+def from_newest(wanted: StopFilter, agents: Sequence[PastAgent]) -> StopFilter:
+    """Return a search that begins at the newest stop of a session's agents.
+
+    Without a look at those of others since, which may be very many.
+    """
+    return replace(wanted, before=max(agent.stop for agent in agents) + 1) if agents else wanted
 
 
 def plain(data: SessionShown) -> dict[str, Any]:
@@ -151,7 +161,7 @@ def _subagents(data: SessionShown) -> Node:
 def _lanes(data: SessionShown) -> Node:
     """Return the stops in the order of time, those of each agent in a lane of their own."""
     if not data.stops:
-        return h.p(".empty")["None of the stops that were looked at is of this session."]
+        return h.p(".empty")["None of the stops that were looked at is of this session; look on."]
     ids = dict.fromkeys(past.agent_id for past in data.stops)
     order = sorted(ids, key=bool)  # the main agent first, the others as they come
     lanes = {agent: min(at, _MOST_LANES) for at, agent in enumerate(order, start=1)}

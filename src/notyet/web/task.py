@@ -14,7 +14,7 @@ from notyet.core.text import shortened
 from notyet.errors import Refused
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.outbox import Outbox
-from notyet.ledger.past_stops import StopFilter
+from notyet.ledger.past_stops import StopFilter, session_agents
 from notyet.ledger.stop_search import search
 from notyet.ledger.tasks import Tasks
 from notyet.status.task_words import whole_json
@@ -35,6 +35,7 @@ from notyet.web.layout import (
     times,
     took,
 )
+from notyet.web.session import from_newest
 from notyet.web.site import Drawing, NotFoundError, Notice, NotSentError, Screen
 from notyet.web.tasks import state_chip, task_link
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from notyet.ledger.tasks import Course
     from notyet.web.site import Query, Site
 
+_HOST = "notyet"  # of supervised agents
 _MOST_RUNS = 50  # with their answers; `notyet tasks show` prints all
 _MOST_CHILDREN = 100
 _MOST_STOPS = 100
@@ -90,10 +92,10 @@ def load(site: Site, query: Query) -> TaskShown:
     tasks = Tasks(site.ledger)
     view = _view(tasks, query["id"])
     course = tasks.course(view.task.id, _MOST_RUNS)
-    found: tuple[PastStop, ...] = ()
-    if view.session_id:
-        wanted = StopFilter(session=view.session_id, is_whole_session=True, most=_MOST_STOPS)
-        found = search(site.ledger, wanted).stops
+    session = _session(view)
+    agents = session_agents(site.ledger, _HOST, session, _MOST_CHILDREN)
+    wanted = StopFilter(session=session, is_whole_session=True, most=_MOST_STOPS)
+    found = search(site.ledger, from_newest(wanted, agents)).stops
     result = Outbox(site.ledger.connection).read(view.task.id)
     turns = tuple(run.turn for run in course.runs if run.turn)
     return TaskShown(
@@ -111,6 +113,11 @@ def _view(tasks: Tasks, task: str) -> TaskView:
     if not views:
         raise NotFoundError(f"There is no task {one_line(task[:60])}. Tasks lists those there are.")
     return views[0]
+
+
+def _session(view: TaskView) -> str:
+    """Return the session under which its stops are recorded."""
+    return view.session_id or view.task.id
 
 
 def _figures(result: Result) -> Figures:
@@ -167,8 +174,8 @@ def draw(data: TaskShown, query: Query) -> Drawing:
 
 def _head(data: TaskShown, name: str, query: Query) -> Element:
     view, task = data.view, data.view.task
-    host = next((past.host for past in data.stops.values()), "notyet")
-    session = address("/session", {"host": host, "id": view.session_id})
+    session = address("/session", {"host": _HOST, "id": _session(view)})
+    shown = one_line(_session(view) if data.stops else view.session_id)
     ended = "" if view.ended_at is None else f", took {took(view.ended_at - view.created_at)}"
     process = ""
     if view.ended_at is None:
@@ -180,7 +187,7 @@ def _head(data: TaskShown, name: str, query: Query) -> Element:
             task.cwd and h.a(href=address("/stops", {"place": task.cwd}))[one_line(task.cwd)],
         ),
         ("workspace", one_line(task.workspace)),
-        ("session", view.session_id and h.a(href=session)[one_line(view.session_id)]),
+        ("session", h.a(href=session)[shown] if data.stops else shown),
         ("process", process),
         ("parent", task.parent and h.a(href=f"/tasks/{task.parent}")[one_line(task.parent)]),
         ("begun", [exactly(view.created_at), " (", ago(view.created_at), " ago)", ended]),

@@ -92,6 +92,19 @@ def test_a_stop_of_no_counted_agent_is_in_its_session(page):
     assert "NOT CHECKED" in shown.text
 
 
+def test_very_many_stops_of_others_since_hide_nothing(page, monkeypatch):
+    monkeypatch.setattr("notyet.ledger.stop_search.MOST_READ", 60)
+    check(page, last_message="one")
+    for number in range(100):
+        event = stop(host="claude", session_id=f"quiet {number}")
+        page.ledger.skip(event, skipped("untrusted"))
+    assert moments(page.get(HERE).text) == [(1, "main agent", 1)]
+    answer = page.get("/session?host=claude&id=quiet%201")
+    assert answer.status == 200
+    assert "None of the stops that were looked at is of this session" in answer.text
+    assert 'rel="prev"' in answer.text
+
+
 def test_a_supervised_session_leads_to_its_task(page):
     check(page, host="notyet", task_id="t1")
     owner = Leases(page.ledger.connection).enrol(1000.0)
