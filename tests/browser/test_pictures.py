@@ -19,15 +19,17 @@ MOST_BYTES = 150_000
 TOLERANCE = 0.15  # of the height: fonts differ
 COLOURS = 256
 SCREENS = {
+    "now": "/",
+    "stops": "/stops",
     "stop": "/stops/4",
     "session": "/session?host=claude&id=4a232a7e",
     "tasks": "/tasks",
     "gates": "/gates",
     "setup": "/setup",
 }
-DARK = "gates"
+DARK = "now"
 # What is there once a screen has come to rest.
-SETTLED = {"setup": ".verdict"}
+SETTLED = {"setup": ".verdict", "now": "canvas"}
 _OUTLINE = """
 () => {
   const lines = [];
@@ -36,14 +38,14 @@ _OUTLINE = """
     copy.querySelectorAll("small").forEach((part) => part.remove()); // where ids and numbers are
     return copy.textContent.replace(/\\s+/g, " ").replace(/[0-9]+/g, "N").trim();
   };
-  const known = "h1, h2, h3, table, ol, label, button, summary, [role=img]";
+  const known = "h1, h2, h3, table:has(thead), ul, ol, label, button, summary, [role=img]";
   for (const node of document.querySelectorAll(known)) {
     if (!node.checkVisibility()) continue;
     const kind = node.tagName.toLowerCase();
     if (kind === "table") {
       const heads = [...node.tHead.rows[0].cells].map(text).join(" | ");
       lines.push(`table ${heads} (${node.tBodies[0].rows.length} rows)`);
-    } else if (kind === "ol") lines.push(`list (${node.children.length} items)`);
+    } else if (kind === "ol" || kind === "ul") lines.push(`list (${node.children.length} items)`);
     else if (kind === "label") lines.push(`field ${text(node.querySelector("span"))}`);
     else if (node.getAttribute("role") === "img") lines.push("picture");
     else if (kind !== "summary") lines.push(`${kind} ${text(node)}`);
@@ -68,6 +70,9 @@ def check(filled):
     """Compare what a tab shows with the picture and the outline of a name, or write them."""
 
     def check(tab, name, *, has_outline=True):
+        tab.wait_for_selector(SETTLED.get(name.removesuffix("-dark"), "h1"), state="attached")
+        if name != "saved":
+            tab.wait_for_selector("#connection.live")
         shown = tab.evaluate(_OUTLINE)
         tab.evaluate(_RENAME, [str(filled.folder), "/home/anna"])
         height = min(tab.evaluate("document.documentElement.scrollHeight"), MOST_HEIGHT)
@@ -110,7 +115,6 @@ def shrunk(content):
 @pytest.mark.parametrize("name", SCREENS)
 def test_a_screen_is_as_on_its_picture(filled_page, tab, check, name):
     filled_page.open(tab, SCREENS[name])
-    tab.wait_for_selector(SETTLED.get(name, "h1"), state="attached")
     check(tab, name)
 
 
