@@ -97,6 +97,7 @@ class PastAgent(Record, kw_only=True):
     stop: int  # its newest, 0 for none
     outcome: str
     place: str
+    why: str = ""  # of the outcome
 
 
 # Finding stops: one statement whose conditions SQLite answers with its indexes.
@@ -421,7 +422,9 @@ _OF_ONE_SESSION = _AGENTS.replace(
     "seen_at >= ? ORDER BY seen_at DESC",
     "host = ? AND session_id = ? ORDER BY agent_id LIMIT ?",
 )
-_NEWEST = f"SELECT id, place, outcome, {ASKER} FROM stops WHERE agent = ? ORDER BY id DESC LIMIT 1"
+_NEWEST = (
+    f"SELECT id, place, why, outcome, {ASKER} FROM stops WHERE agent = ? ORDER BY id DESC LIMIT 1"
+)
 
 
 def agents(ledger: Ledger, since: float, place: str = "", most: int = 20) -> list[PastAgent]:
@@ -454,7 +457,9 @@ def session_agents(ledger: Ledger, host: str, session: str, most: int) -> list[P
 def _past_agent(db: sqlite3.Connection, row: tuple[Any, ...]) -> PastAgent:
     agent, host, session_id, agent_id, seen_at, *history = row
     newest = db.execute(_NEWEST, (agent,)).fetchone()
-    stop, place, outcome = newest[:3] if newest else (0, "", "")
+    stop, place, why, outcome = newest[:4] if newest else (0, "", "", "")
+    if newest and has_lost_asker(*newest[3:]):
+        outcome, why = "skipped", "lost"
     return PastAgent(
         host=host,
         session_id=session_id,
@@ -462,8 +467,9 @@ def _past_agent(db: sqlite3.Connection, row: tuple[Any, ...]) -> PastAgent:
         history=history_of(tuple(history)),
         seen_at=seen_at,
         stop=stop,
-        outcome="skipped" if newest and has_lost_asker(*newest[2:]) else outcome,
+        outcome=outcome,
         place=place,
+        why=why,
     )
 
 

@@ -107,6 +107,8 @@ def main(drawing: Drawing, query: Query) -> Element:
 
 def _link(screen: Screen, query: Query) -> Element:
     current = "page" if screen.path == query.path else None
+    if query.path.startswith(f"{screen.path}/"):  # one of those that it lists
+        current = "true"
     return h.a(href=screen.path, aria_current=current)[screen.name]
 
 

@@ -116,7 +116,7 @@ def _facts(data: SessionShown) -> Element:
     last: Node = None
     if newest and newest.stop:
         number = h.a(href=f"/stops/{newest.stop}")[f"stop {newest.stop}"]
-        last = [_chip(newest), " ", number, " ", ago(newest.seen_at), " ago"]
+        last = [chip(newest.outcome, newest.why), " ", number, " ", ago(newest.seen_at), " ago"]
     return facts([
         ("host", one_line(data.host)),
         ("place", place and h.a(href=address("/stops", {"place": place}))[one_line(place)]),
@@ -128,11 +128,6 @@ def _facts(data: SessionShown) -> Element:
 
 def _task(task: str, name: str) -> Node:
     return h.a(".item", href=f"/tasks/{task}")[one_line(name) or task]
-
-
-def _chip(agent: PastAgent) -> Element:
-    # Why a stop was skipped is not read for a list of agents; the stop itself says it.
-    return chip(agent.outcome, "unchanged")
 
 
 def _subagents(data: SessionShown) -> Node:
@@ -148,7 +143,7 @@ def _subagents(data: SessionShown) -> Node:
                 h.li[
                     h.a(href=f"/stops/{agent.stop}")[one_line(agent.agent_id[:_NAME_LENGTH])],
                     " ",
-                    _chip(agent),
+                    chip(agent.outcome, agent.why),
                     f" sent back {times(agent.history.session_blocks)}",
                 ]
                 for agent in subagents

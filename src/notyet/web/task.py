@@ -149,7 +149,8 @@ def act(site: Site, query: Query, fields: Mapping[str, str]) -> Notice:
     words = "\n".join((fields.get("key") or secrets.token_hex(8), task, action, text))
     key = f"page-{hashlib.sha256(words.encode('utf-8', 'replace')).hexdigest()[:32]}"
     warnings: list[str] = []
-    ledger = Ledger(site.path)  # one of its own: it may wait for long, and screens go on
+    # One of its own: it may wait for long, and screens go on.
+    ledger = Ledger(site.path, repair=False)
     try:
         done = actions.act(ledger, action, task, warnings.append, text=text, key=key)
     except Refused as error:

@@ -89,7 +89,9 @@ def draw(data: TasksShown, query: Query) -> Drawing:
         _choice(data.show),
         section(
             "Tasks",
-            table(_HEAD, rows, empty=_EMPTY[data.show], numbers=("runs", "sent back", "took")),
+            table(
+                _HEAD, rows, empty=_EMPTY[data.show], numbers=("begun", "took", "runs", "sent back")
+            ),
             any(links) and h.nav(".pages", aria_label="Pages")[links],
             id="tasks",
             note=[

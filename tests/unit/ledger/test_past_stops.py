@@ -8,7 +8,7 @@ from contextlib import closing
 from notyet import Allow, Block, Engine, Halt, Ledger, StopEvent
 from notyet.core.event import BackgroundTask, Usage
 from notyet.core.record import replace
-from notyet.core.verdict import Decision
+from notyet.core.verdict import Decision, skipped
 from notyet.ledger.past_stops import (
     StopFilter,
     agents,
@@ -222,6 +222,9 @@ def test_the_agents_of_a_session_are_the_main_one_and_its_subagents(ledger):
     assert (found[0].stop, found[0].outcome, found[0].history.session_blocks) == (1, "blocked", 1)
     assert len(session_agents(ledger, "claude", "one", most=2)) == 2
     assert session_agents(ledger, "claude", "on", most=2) == []
+    ledger.skip(an_event(session_id="one", host="claude"), skipped("untrusted"))
+    (main,) = session_agents(ledger, "claude", "one", most=1)
+    assert (main.outcome, main.why) == ("skipped", "untrusted")
 
 
 def test_agents_come_with_their_budget_and_their_last_stop(ledger):

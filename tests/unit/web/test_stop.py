@@ -36,6 +36,7 @@ def test_a_stop_shows_what_was_said_found_and_read(page):
         'href="/session?host=claude&amp;id=s1"',
         'href="/stops?place=%2Fp"',
         "What the agent read",
+        '<a href="/stops" aria-current="true">Stops</a>',
     ):
         assert words in shown.text, words
     details = re.findall(r'<details class="said"( open)?>.*?<span class="gate.*?>(\w+)', shown.text)
