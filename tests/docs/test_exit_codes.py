@@ -39,6 +39,9 @@ notyet replay --run & pid=$!
 until [ -e started ]; do sleep 0.05; done
 """
 )
+SERVES = """notyet page --no-open > address & pid=$!
+until [ -s address ]; do sleep 0.05; done
+"""
 WITH = "notyet with scripted:agent.toml Go."
 # What is run, in a new project; the last command counts.
 RUNS = {
@@ -113,6 +116,8 @@ rm "$file"; mkdir "$file"; notyet on""",
     ("page", 1): "notyet page --no-open > address &\n"
     "until [ -s address ]; do sleep 0.05; done; port=$(cut -d : -f 3 address | cut -d / -f 1)\n"
     "notyet page --no-open --port $port; code=$?; kill %1; wait %1; (exit $code)",
+    ("page", 129): SERVES + "kill -HUP $pid; wait $pid",
+    ("page", 143): SERVES + "kill -TERM $pid; wait $pid",
     ("page", 2): "notyet page --no-open --port 65536",
     ("replay", 0): "notyet replay",
     ("replay", 1): GATES

@@ -5,7 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import subprocess
 import sys
+import threading
+from argparse import ArgumentTypeError
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from notyet.cli.person import refuse
@@ -13,26 +17,51 @@ from notyet.cli.signals import passed_on
 from notyet.config.compiled import write_private
 from notyet.core.text import visible
 from notyet.errors import LedgerError
-from notyet.ledger.connection import default_path
+from notyet.ledger.connection import default_path, demo_ledger
 
 if TYPE_CHECKING:
     import argparse
+    from ipaddress import IPv4Address, IPv6Address
 
 SUMMARY = "watch agents and their stops in a browser"
 EXAMPLES = (
     ("notyet page", "open the page"),
     ("notyet page --no-open --port 8700", "only print its address"),
+    ("notyet page --demo", "look at the agents of `notyet demo`"),
     ("notyet page --save stops.html", "write one file instead, for CI or a colleague"),
 )
 _MISSING = "it needs {}, which is not installed; run: pip install 'notyet[page]'"
+_NO_BROWSER = "no browser could be opened here; open the address above in one on this machine"
+_OVER_SSH = (
+    "no browser is opened over SSH; on your own machine run"
+    " `ssh -L {port}:127.0.0.1:{port} {user}@{host}`, and open the address above there"
+)
+_REACHABLE = (
+    "warning: other machines can reach this page, and nothing is encrypted on the way; safer is"
+    " `ssh -L {port}:127.0.0.1:{port}` to this machine, without --listen"
+)
+_OPEN = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
 _STDOUT = "-"
 _LAST_PORT = 65_535
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("--port", type=int, default=0, help="the port (default: a free one)")
+    parser.add_argument("--port", type=_port, default=0, help="the port (default: a free one)")
     parser.add_argument("--no-open", action="store_true", help="do not open a browser")
+    parser.add_argument(
+        "--read-only", action="store_true", help="only show: nothing can be done on the page"
+    )
+    parser.add_argument(
+        "--demo", action="store_true", help="show the agents of the last `notyet demo`"
+    )
+    parser.add_argument(
+        "--listen",
+        metavar="ADDRESS",
+        type=_address,
+        default=ip_address("127.0.0.1"),
+        help="an address of this machine, or 0.0.0.0 for all (default: 127.0.0.1, only from here)",
+    )
     saving = parser.add_argument_group("a file instead of a page")
     saving.add_argument(
         "--save", metavar="FILE", help="write stops and gates into one HTML file; - is stdout"
@@ -43,25 +72,46 @@ def configure(parser: argparse.ArgumentParser) -> None:
     saving.add_argument("--place", metavar="DIR", help="only stops in this folder and below it")
 
 
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text) <= _LAST_PORT):
+        raise ArgumentTypeError(f"a port is a number up to {_LAST_PORT}, not {text!r}")
+    return int(text)
+
+
+def _address(text: str) -> IPv4Address | IPv6Address:
+    try:
+        return ip_address("127.0.0.1" if text == "localhost" else text)
+    except ValueError:
+        what = f"it takes an IP address of this machine, not {visible(text)!r}"
+        raise ArgumentTypeError(what) from None
+
+
 def run(args: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C, or save it."""
     if args.save is not None:
         return _save(args)
     if args.since is not None or args.place is not None:
         return refuse("page", "--since and --place are for --save; the page has filters", 2)
+    return _serve(args)
+
+
+def _serve(args: argparse.Namespace) -> int:
     try:
-        from notyet.web.server import Page, PortTakenError, listen
+        from notyet.web.server import ListenError, Page, listen
         from notyet.web.site import Site
     except ModuleNotFoundError as error:
         return refuse("page", _MISSING.format(error.name), 2)
-    if not 0 <= args.port <= _LAST_PORT:
-        return refuse("page", f"a port is a number up to {_LAST_PORT}, not {args.port}", 2)
+    path = _ledger(args)
+    if args.demo and not os.path.exists(path):
+        return refuse("page", "there was no demo yet; run: notyet demo")
+    site = Site(path, read_only=args.read_only)
     try:
-        listening = listen(args.port)
-    except PortTakenError as error:
-        return refuse("page", f"{error}; choose another one, or leave out --port")
+        site.ledger.connection.read(lambda _: None)
+        listening = listen(args.port, str(args.listen))
+    except (LedgerError, ListenError) as error:
+        return refuse("page", str(error))
 
-    page = Page(Site(default_path(os.environ)), listening)
+    page = Page(site, listening)
     received: list[int] = []
 
     def end(number: int) -> None:
@@ -70,10 +120,50 @@ def run(args: argparse.Namespace) -> int:
 
     with passed_on(end):
         print(page.address, flush=True)
+        if not args.listen.is_loopback:
+            refuse("page", _REACHABLE.format(port=page.port))
+        if not args.no_open:
+            _open_browser(page.address_once, page.port)
         page.run()
     if received and received[0] != signal.SIGINT:
         sys.exit(128 + received[0])
     return 0
+
+
+def _ledger(args: argparse.Namespace) -> str:
+    return demo_ledger(os.environ) if args.demo else default_path(os.environ)
+
+
+def _open_browser(address: str, port: int) -> None:
+    """Open the address in a browser, or say how to; the browser writes nothing to the terminal."""
+    environ = os.environ
+    if not environ.get("BROWSER"):  # which also programs set that show pages of other machines
+        if "SSH_CONNECTION" in environ:
+            where = [*environ["SSH_CONNECTION"].split(), "", "", "HOST"][2] or "HOST"
+            user = environ.get("USER") or "USER"
+            refuse("page", _OVER_SSH.format(port=port, user=visible(user), host=visible(where)))
+            return
+        has_display = environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")
+        if sys.platform != "darwin" and not has_display and "WSL_DISTRO_NAME" not in environ:
+            refuse("page", _NO_BROWSER)
+            return
+    try:
+        opening = subprocess.Popen(  # noqa: S603  # our own words and address
+            [sys.executable, "-I", "-c", _OPEN, address],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C ends the page, and not the browser
+        )
+    except OSError:
+        refuse("page", _NO_BROWSER)
+        return
+
+    def wait() -> None:
+        if opening.wait():
+            refuse("page", _NO_BROWSER)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _save(args: argparse.Namespace) -> int:
@@ -86,7 +176,7 @@ def _save(args: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         return refuse("page", _MISSING.format(error.name), 2)
     place = os.path.abspath(os.path.expanduser(args.place)) if args.place else ""
-    site = Site(default_path(os.environ))
+    site = Site(_ledger(args))
     try:
         saved = save(site, since=args.since or "", place=place)
     except NotShownError as error:

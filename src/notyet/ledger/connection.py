@@ -95,7 +95,8 @@ def fault(path: str, error: Exception, patience: float) -> LedgerError:
     if is_busy(error):
         return LedgerBusy(path, f"other processes locked it for over {patience:.2g} s")
     if isinstance(error, sqlite3_module.Error | OSError):
-        why = "it is on a read-only file system" if is_read_only(path) else error
+        said = error.strerror if isinstance(error, OSError) and error.strerror else error
+        why = "it is on a read-only file system" if is_read_only(path) else said
         return LedgerError(path, f"{why}; {_CANNOT_WRITE}")
     return LedgerError(path, f"{type(error).__name__}: {error}")
 

@@ -119,13 +119,22 @@ class Guard:
         named = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in named if name == TOKEN]
         if tokens and is_read:
-            if not same(tokens[0], self._site.token):
+            if not self._is_valid(tokens[0]):
                 return PlainTextResponse(_ENDED, 403)
             return self._welcome(scope["path"], [pair for pair in named if pair[0] != TOKEN])
         cookies = cookie_parser(headers.get("cookie", ""))
         if not same(cookies.get(self._cookie, ""), self._site.cookie):
             return PlainTextResponse(_STRANGER, 403)
         return None
+
+    def _is_valid(self, token: str) -> bool:
+        """Return True for the token that was printed, and the first time for the other one."""
+        if same(token, self._site.token):
+            return True
+        if not self._site.token_once or not same(token, self._site.token_once):
+            return False
+        self._site.token_once = ""
+        return True
 
     def _welcome(self, path: str, named: list[tuple[str, str]]) -> Response:
         """Return the cookie, and lead to the same address without the token."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import ipaddress
 import logging
 import socket
 from typing import TYPE_CHECKING
@@ -19,25 +21,64 @@ if TYPE_CHECKING:
     from notyet.web.site import Site
 
 LOOPBACK = "127.0.0.1"
+_IPV6 = 6
 
 
-class PortTakenError(Exception):
-    """Another program listens on the port."""
+class ListenError(Exception):
+    """The page cannot listen at an address and port; its text says why, and what to do."""
 
 
-def listen(port: int) -> socket.socket:
-    """Return a socket on this machine only; port 0 takes a free one. Raises PortTakenError."""
+def listen(port: int, address: str = LOOPBACK) -> socket.socket:
+    """Return a socket that listens at an address of this machine. Raises ListenError.
+
+    Port 0 takes a free one.
+    """
     # asyncio sends at once (TCP_NODELAY) only where the socket names its protocol; otherwise each
     # answer may wait 40 ms for the browser's acknowledgement of its headers.
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((LOOPBACK, port))
+        listening.bind((address, port))
         listening.listen()
     except OSError as error:
         listening.close()
-        raise PortTakenError(f"port {port} cannot be used: {error.strerror}") from error
+        raise ListenError(_why_not(address, port, error)) from error
     return listening
+
+
+def _why_not(address: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"another program uses port {port}; choose another one, or leave out --port"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"{address} is not an address of this machine; leave out --listen, or choose another"
+    where = f"port {port}" if address == LOOPBACK else f"port {port} of {address}"
+    return f"{where} cannot be used: {error.strerror}; choose another one, or leave out --port"
+
+
+def _names(listening: socket.socket) -> Names:
+    """Return the names by which browsers reach a socket, the one to print first."""
+    address, port = listening.getsockname()[:2]
+    known = ipaddress.ip_address(address)
+    if known.is_unspecified:  # every address of this machine
+        host = socket.gethostname().lower()
+        return Names((_outward(known.version), "localhost", host), port, any_address=True)
+    own = f"[{address}]" if known.version == _IPV6 else address
+    return Names((own, "localhost") if known.is_loopback else (own,), port)
+
+
+def _outward(version: int) -> str:
+    """Return the address by which other machines see this one, as far as it has one."""
+    family, far = socket.AF_INET, "192.0.2.1"
+    if version == _IPV6:
+        family, far = socket.AF_INET6, "2001:db8::1"
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((far, 9))  # sends nothing
+            own = probe.getsockname()[0]
+    except OSError:
+        return LOOPBACK
+    return f"[{own}]" if version == _IPV6 else str(own)
 
 
 class Page:
@@ -46,10 +87,12 @@ class Page:
     def __init__(self, site: Site, listening: socket.socket) -> None:
         self._site = site
         self._listening = listening
-        names = Names((LOOPBACK, "localhost"), listening.getsockname()[1])
+        names = _names(listening)
         self.port = names.port
         self.origin = names.origin
         self.address = f"{names.origin}/?token={site.token}"  # that opens it
+        # Other users see what a browser is started with: that address serves once.
+        self.address_once = f"{names.origin}/?token={site.token_once}"
         self._watcher = Watcher(site)
         self._server = _Server(_config(build(site, names, self._watcher)), self._watcher)
 

@@ -86,6 +86,7 @@ class Site:
     read_only: bool = False
     # The token in the address is exchanged for the cookie's; forms carry a third one.
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    token_once: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     form_token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     notices: Notices = field(default_factory=Notices)

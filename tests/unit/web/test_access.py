@@ -301,3 +301,11 @@ def test_slow_requests_hinder_no_other_and_not_the_end(page):
     wait_for(lambda: not page.thread.is_alive())
     for connection in slow:
         connection.close()
+
+
+def test_the_token_that_a_browser_is_started_with_serves_once(page):
+    once = page.site.token_once
+    assert page.get(f"/?token={once}", Cookie=None).status == 303
+    assert page.get(f"/?token={once}", Cookie=None).status == 403
+    assert page.get("/?token=", Cookie=None).status == 403
+    assert page.get(f"/?token={page.site.token}", Cookie=None).status == 303
