@@ -78,6 +78,7 @@ def test_secrets_are_compared_in_constant_time(page, monkeypatch):
     assert page.get("/").status == 403
     assert [secret for _, secret in compared] == [
         page.site.token.encode(),
+        page.site.token_once.encode(),
         page.site.cookie.encode(),
     ]
 
