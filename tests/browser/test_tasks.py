@@ -166,3 +166,16 @@ steps = [ {{ say = '{HOSTILE}' }}, {{ hang = true }} ]
     assert tab.locator("img").count() == 0
     start.server.open(tab, "/tasks?show=active")
     expect(tab.locator("#tasks td a").first).to_contain_text("<script>alert(2)</script>")
+
+
+def test_without_scripts_the_forms_work_too(start, new_tab):
+    start()
+    tab = start.server.open(new_tab(java_script_enabled=False), f"/tasks/{start.task}")
+    acts(tab, "Say…").click()
+    tab.locator("textarea:visible").fill("Hello.")
+    tab.get_by_role("button", name="Send the message").click()
+    expect(notice(tab)).to_contain_text("gets your message")
+    acts(tab, "Kill").click()
+    tab.get_by_role("button", name="Kill it now").click()
+    expect(notice(tab)).to_contain_text("is killed")
+    expect(tab.get_by_text("a message that came too late")).to_be_visible()

@@ -68,8 +68,10 @@ _OPEN = frozenset({"pending", "leased", "suspended"})
 # What each action does, for people who are about to take it.
 _SAY = "The agent gets your message when its turn ends; it goes before what gates say."
 _STEER = "The agent's turn ends now, and it continues with your prompt."
-_INTERRUPT = "The agent and its subagents are stopped, and the task ends. No gate runs."
-_KILL = "The agent and its subagents are ended at once, and what it still had to be told is lost."
+_INTERRUPT = (
+    "The agent and its subagents are stopped as by Escape, and the task ends. No gate runs."
+)
+_KILL = "The agent and its subagents are ended, and the task counts as killed. No gate runs."
 _RETRY = "The result is delivered again, to the program or the agent that waits for it."
 _DISMISS = "The result stays here to be read, and is not delivered any more."
 
