@@ -139,6 +139,21 @@ class Writer:
         return f"{to_top}{erased}{text}{_NO_WRAP}{view}{_ERASE_BELOW}{_WRAP}"
 
 
+@contextmanager
+def live_view(stream: TextIO, draw: Draw) -> Iterator[Writer | None]:
+    """Show a view while a block runs, also after a suspension; None if there is no terminal."""
+    if not is_terminal(stream):
+        yield None
+        return
+    writer = Writer(stream, draw)
+    try:
+        with around_suspension(writer.hide, writer.show):
+            writer.show()
+            yield writer
+    finally:
+        writer.close()
+
+
 def _is_background(fd: int) -> bool:
     """Return True if another job of a shell has the terminal now."""
     try:
@@ -308,11 +323,7 @@ class Progress:
         self._exits = ExitStack()
 
     def __enter__(self) -> Self:
-        if is_terminal(self._stream):
-            self._writer = Writer(self._stream, self.jobs.draw)
-            self._exits.callback(self._writer.close)
-            self._exits.enter_context(around_suspension(self._writer.hide, self._writer.show))
-            self._writer.show()
+        self._writer = self._exits.enter_context(live_view(self._stream, self.jobs.draw))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import select
 import sys
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
@@ -45,6 +46,16 @@ def give_up_unwritable() -> None:
             stream.flush()
         except (OSError, ValueError):
             give_up(stream)
+
+
+def is_reader_gone() -> bool:
+    """Return True if nothing can read standard output any more."""
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+    except (OSError, ValueError):
+        return False
 
 
 def json_line(value: object) -> str:

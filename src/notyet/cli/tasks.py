@@ -6,16 +6,28 @@ import json
 import os
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from notyet.cli.person import refuse
+from notyet.cli.progress import live_view
 from notyet.cli.recovery import resume_command
-from notyet.cli.streams import readable
-from notyet.cli.terminal import Page, Style, one_line, outcome_cell, table
+from notyet.cli.streams import is_reader_gone, json_line, readable
+from notyet.cli.terminal import (
+    OUTCOME_COLOURS,
+    Page,
+    Style,
+    is_terminal,
+    one_line,
+    outcome_cell,
+    table,
+    terminal_size,
+)
 from notyet.config.load import NO_LOOK, load
 from notyet.core.remote import is_remote
 from notyet.core.text import listed, visible
-from notyet.errors import NotyetError, Refused
+from notyet.core.verdict import outcome_words
+from notyet.errors import LedgerBusy, NotyetError, Refused
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.tasks import Tasks
@@ -27,12 +39,14 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from notyet.cli.terminal import Cell
     from notyet.core.task import Result, Run, Task, TaskView
     from notyet.ledger.tasks import Course
 
 SUMMARY = "list supervised agents, look at one, steer or end it"
 EXAMPLES = (
     ("notyet tasks", "tasks that run or ended recently"),
+    ("notyet tasks -f", "tasks at work, as they change"),
     ("notyet tasks show tk3", "everything about one; the first letters of its id are enough"),
     ('notyet tasks steer tk3 "Use the new API."', "interrupt it, and continue with this prompt"),
     ("notyet tasks kill tk3", "end it; no gate runs"),
@@ -45,20 +59,25 @@ A task of `notyet with` whose process is gone is ended as interrupted, with its 
 by the next `notyet tasks`. A task of another program is left to that program.
 """
 _ACTS = ("steer", "kill", "retry", "dismiss")
-_OPTIONS = ("--all", "--json")
+_OPTIONS = ("--all", "--json", "-f", "--follow")
 _RECENT = 20  # tasks that are listed even if they have ended and are delivered
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.usage = (
-        "notyet tasks [list | show ID | steer ID PROMPT | kill ID | ...] [--all] [--json]"
+        "notyet tasks [list | show ID | steer ID PROMPT | kill ID | ...] [--all] [-f] [--json]"
     )
     parser.add_argument("verb", nargs="?", default="list", choices=("list", "show", *_ACTS))
     parser.add_argument("id", nargs="?", metavar="ID", help="a task, or the beginning of its id")
     parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="for steer; - reads stdin")
     parser.add_argument("--all", action="store_true", help="list old ones too")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "-f", "--follow", action="store_true", help="show tasks at work, or one, as they change"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON; with -f, one object per line and change"
+    )
 
 
 def arranged(words: list[str]) -> list[str]:
@@ -99,6 +118,9 @@ def _wrong(args: argparse.Namespace) -> str:
         return f'no prompt; write: notyet tasks steer {args.id} "..."'
     if args.json and args.verb in _ACTS:
         return f"--json is for list and show, not for {args.verb}"
+    if args.follow and (args.all or args.verb in _ACTS):
+        other = args.verb if args.verb in _ACTS else "--all"
+        return f"--follow shows tasks at work; it does not go together with {other}"
     if args.verb != "steer" and args.prompt:
         return f"{args.verb} takes no prompt"
     return ""
@@ -107,10 +129,14 @@ def _wrong(args: argparse.Namespace) -> str:
 def _do(args: argparse.Namespace, ledger: Ledger) -> int:
     if not os.path.exists(ledger.path):
         if args.verb == "list":
-            return show_list([], as_json=args.json)
+            show = partial(follow, ledger) if args.follow else partial(show_list, [])
+            return show(as_json=args.json)
         raise Refused('there are no tasks yet; start one with: notyet with claude "..."')
     if args.verb in {"list", "show"}:
         end_orphans(ledger, _say)
+        if args.follow:
+            only = _found(ledger, args.id) if args.verb == "show" else ""
+            return follow(ledger, only, as_json=args.json)
         if args.verb == "show":
             return show_task(ledger, _found(ledger, args.id), as_json=args.json)
         return show_list(_listed(ledger, all_of_them=args.all), as_json=args.json)
@@ -183,6 +209,154 @@ def show_list(views: Sequence[TaskView], *, as_json: bool) -> int:
         for remark in remarks(view):
             print(style.paint(f"{margin}  {remark}", "yellow"))
     return 0
+
+
+_POLL = 0.3  # seconds between two looks of --follow
+_INTERRUPTED = 130  # the exit code that shells have for `tail -f`
+_MAX_DOTS = 5
+_FOLLOW_HEAD = ("ID", "NOW", "SENT BACK", "AGENT", "AGE", "TASK")
+_NARROW = 60  # columns of a terminal that has room for the most important cells only
+_NARROW_HEAD = ("ID", "NOW", "TASK")
+_MIN_ID = 6
+_NOW = {
+    "running": "working",
+    "settling": "stopping",
+    "gating": "gates run",
+    "steering": "being sent back",
+}
+
+
+def follow(ledger: Ledger, only: str = "", *, as_json: bool) -> int:
+    """Show tasks as they change, until Ctrl-C; or only one, until it has ended.
+
+    On a terminal that is a table, otherwise a line for each change.
+    """
+    following = Follow(ledger, only, as_json=as_json)
+    draw = following.draw if not as_json else lambda _columns, _rows: []
+    try:
+        with live_view(sys.stdout, draw) as view:
+            while not is_reader_gone():
+                for changed in following.look():
+                    if as_json or view is None:
+                        print(following.line(changed), flush=True)
+                if only and following.has_ended:
+                    break
+                time.sleep(_POLL)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    finally:
+        if not as_json and following.views and is_terminal(sys.stdout):
+            print(*following.draw(*terminal_size(sys.stdout)), sep="\n")
+    return 0
+
+
+class Follow:
+    """The tasks at work, and those that ended since it began."""
+
+    def __init__(self, ledger: Ledger, only: str = "", *, as_json: bool = False) -> None:
+        self._ledger = ledger
+        self._tasks = Tasks(ledger)
+        self._only = only
+        self._as_json = as_json
+        self._style = Style(sys.stdout)
+        self._began = time.time()
+        self._state: object = None  # of the ledger at the last look
+        self.views: dict[str, TaskView] = {}
+        self._since: dict[str, float] = {}  # when a task was seen to change
+
+    @property
+    def has_ended(self) -> bool:
+        """True if all tasks have ended."""
+        return all(view.ended_at is not None for view in self.views.values())
+
+    def look(self) -> list[TaskView]:
+        """Return the tasks that changed since the last look. An idle ledger costs one PRAGMA."""
+        try:
+            state = self._ledger.connection.state()
+            if state == self._state:
+                return []
+            found = self._read()
+        except LedgerBusy:
+            return []
+        is_first, self._state = self._state is None, state
+        changed = [
+            view
+            for task, view in found.items()
+            if task not in self.views or _mark(view) != _mark(self.views[task])
+        ]
+        if not is_first:
+            self._since |= {view.task.id: time.time() for view in changed}
+        self.views = found
+        return changed[::-1]
+
+    def _read(self) -> dict[str, TaskView]:
+        """Return the tasks to show, the newest first."""
+        if self._only:
+            return {view.task.id: view for view in self._tasks.views(self._only)}
+        recent = self._tasks.views(most=_RECENT)
+        wanted = [
+            *self._tasks.active(),
+            *(view for view in recent if view.created_at >= self._began),
+        ]
+        found = {view.task.id: view for view in wanted}
+        for task in self.views.keys() - found.keys():  # it has ended
+            found |= {view.task.id: view for view in self._tasks.views(task)}
+        return dict(sorted(found.items(), key=lambda item: -item[1].created_at))
+
+    def line(self, view: TaskView) -> str:
+        """Return a change as one line."""
+        if self._as_json:
+            return json_line(json_of(view))
+        at = time.strftime("%H:%M:%S")
+        words, colour = _now(view)
+        back = f"sent back {view.steers}" if view.steers else ""
+        shown = f"{self._style.paint(words, colour)}{' ' * max(0, 16 - len(words))}"
+        return f"{at}  {view.task.id}  {shown}  {back:<12}  {name_of(view, 400)}".rstrip()
+
+    def draw(self, columns: int, rows: int) -> list[str]:
+        """Return the table of tasks. Called in another thread."""
+        views, now = self.views, time.time()
+        if not views:
+            words = one_line("no supervised agent is at work; waiting for one ...", columns - 1)
+            return [self._style.paint(words, "dim")]
+        shown = [*views.values()][: max(1, rows - 3)]
+        is_narrow = columns < _NARROW
+        head = _NARROW_HEAD if is_narrow else _FOLLOW_HEAD
+        cells = [self._cells(view, now, is_narrow=is_narrow) for view in shown]
+        lines = table(head, cells, self._style, columns=columns - 1)
+        if len(views) > len(shown):
+            lines.append(self._style.paint(f"and {len(views) - len(shown)} more", "dim"))
+        return lines
+
+    def _cells(self, view: TaskView, now: float, *, is_narrow: bool) -> tuple[Cell, ...]:
+        words, colour = _now(view)
+        since = self._since.get(view.task.id)
+        dots = "●" * view.steers if view.steers <= _MAX_DOTS else f"● {view.steers} times"
+        name = name_of(view, 400)
+        if is_narrow:  # the first letters of an id are enough
+            return view.task.id[:_MIN_ID], (f"{words} {dots}".rstrip(), colour), name
+        if since is not None and view.ended_at is None:
+            words += f" {now - since:.0f} s"
+        agent = visible(view.agent or view.task.agent_type or "-")
+        old = age((view.ended_at or now) - view.created_at)
+        return view.task.id, (words, colour), (dots, "yellow"), agent, old, name
+
+
+def _mark(view: TaskView) -> tuple[object, ...]:
+    """Return what makes a change of a task worth showing."""
+    return (view.state, view.generation, view.steers, view.ending, view.outcome)
+
+
+def _now(view: TaskView) -> tuple[str, str]:
+    """Return in a word or two what a task does, or came to, and its colour."""
+    if view.ended_at is None:
+        gone = view.owner_pid and not view.owner_alive
+        return ("its process is gone", "yellow") if gone else (_NOW.get(view.state, view.state), "")
+    word = state_of(view)
+    if word == "done" and view.outcome:
+        words = outcome_words(view.outcome, view.stop_reason or "")
+        return words, OUTCOME_COLOURS.get(view.outcome, "")
+    return word, "yellow"
 
 
 def show_task(ledger: Ledger, task: str, *, as_json: bool) -> int:

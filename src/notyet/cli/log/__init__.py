@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import select
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from notyet.cli.log.stats import show_stats
 from notyet.cli.log.stops import ELSEWHERE, show_stop, stop_table
 from notyet.cli.person import refuse
 from notyet.cli.progress import waiting
-from notyet.cli.streams import json_line
+from notyet.cli.streams import is_reader_gone, json_line
 from notyet.cli.terminal import one_line
 from notyet.cli.times import since_option, until_option
 from notyet.config.find import FILE_NAME, above, root_of
@@ -241,7 +240,7 @@ class Follow:
         """Print until Ctrl-C, or until the reader is gone."""
         try:
             self.begin()
-            while not _is_reader_gone():
+            while not is_reader_gone():
                 if not self.look():
                     time.sleep(_POLL)
         except KeyboardInterrupt:
@@ -315,15 +314,6 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return info.st_dev, info.st_ino
-
-
-def _is_reader_gone() -> bool:
-    try:
-        poll = select.poll()
-        poll.register(sys.stdout.fileno(), 0)
-        return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
-    except (OSError, ValueError):
-        return False
 
 
 def _prune(ledger: Ledger) -> int:
