@@ -56,6 +56,7 @@ _OUTLINE = """
 """
 
 
+_HEIGHT = "Math.ceil(document.getElementById('main').getBoundingClientRect().bottom + scrollY)"
 # The folder of a test says nothing to a reader.
 _RENAME = """
 ([folder, name]) => {
@@ -75,7 +76,7 @@ def check(filled):
             tab.wait_for_selector("#connection.live")
         shown = tab.evaluate(_OUTLINE)
         tab.evaluate(_RENAME, [str(filled.folder), "/home/anna"])
-        height = min(tab.evaluate("document.documentElement.scrollHeight"), MOST_HEIGHT)
+        height = min(tab.evaluate(_HEIGHT), MOST_HEIGHT)
         tab.set_viewport_size({"width": WIDTH, "height": height})
         picture, outline = PICTURES / f"{name}.png", OUTLINES / f"{name}.txt"
         if IS_WRITTEN:
