@@ -130,13 +130,16 @@ def table(
     empty: str,
     numbers: Collection[str] = (),
     ids: Sequence[str] = (),
+    lines: Collection[str] = (),
 ) -> Element:
     """Return a table; `empty` says what it means that there are no rows.
 
     The columns named in `numbers` are aligned to the right. By their `ids`, rows stay the same when
-    others come and go on an open page.
+    others come and go on an open page. On a narrow window, the cells of the columns `lines` have
+    lines of their own below the others.
     """
-    kinds = [{"class": "number"} if name in numbers else {} for name in head]
+    names = dict.fromkeys(numbers, "number") | dict.fromkeys(lines, "line")
+    kinds = [{"class": names[name]} if name in names else {} for name in head]
     drawn = [
         h.tr({"id": name} if name else {})[
             (h.td(kind)[cell] for kind, cell in zip(kinds, row, strict=True))
@@ -145,8 +148,9 @@ def table(
     ]
     if not drawn:
         return h.p(".empty")[empty]
-    names = (h.th(kind, scope="col")[name] for kind, name in zip(kinds, head, strict=True))
-    return h.div(".wide")[h.table[h.thead[h.tr[names]], h.tbody[drawn]]]
+    heads = (h.th(kind, scope="col")[name] for kind, name in zip(kinds, head, strict=True))
+    kind = {"class": "folds"} if lines else {}
+    return h.div(".wide")[h.table(kind)[h.thead[h.tr[heads]], h.tbody[drawn]]]
 
 
 def bar(value: float, most: float) -> Element:

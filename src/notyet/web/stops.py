@@ -74,7 +74,7 @@ def stop_table(stops: Sequence[PastStop], query: Query, *, empty: str) -> Elemen
     """Return stops as a table; hosts and places in it lead to this screen with only those."""
     rows = [_row(past, query) for past in stops]
     ids = [f"stop-{past.id}" for past in stops]
-    return table(_HEAD, rows, empty=empty, numbers=("stop", "ago"), ids=ids)
+    return table(_HEAD, rows, empty=empty, numbers=("stop", "ago"), ids=ids, lines=("gates", "why"))
 
 
 def _row(past: PastStop, query: Query) -> tuple[Node, ...]:
