@@ -65,7 +65,8 @@ class Writer:
         self._encoding = stream.encoding or "utf-8"
         self._draw = draw if is_terminal(stream) else None
         self._is_shown = False
-        self._painted: list[int] = []  # the columns of each line of the view
+        self._painted: Sequence[str] = ()  # the lines of the view
+        self._columns = 0  # of the terminal, when it was painted
         # Not a Queue: a signal handler that puts an item while we do would wait for ever.
         self._items: queue.SimpleQueue[str | threading.Event] = queue.SimpleQueue()
         self._dropped = 0
@@ -125,14 +126,17 @@ class Writer:
         """Return what puts a line, and the view as it is now, in the place of the last view."""
         columns, rows = terminal_size(self._stream)
         text = "" if line is None else f"{line}\n"
-        # A terminal that was made narrower has wrapped the lines that are too long for it now.
-        above = sum(max(1, -(-wide // columns)) for wide in self._painted)
         lines: Sequence[str] = ()
         if self._draw is not None and self._is_shown and self._items.empty():
             lines = () if _is_background(self._fd) else self._draw(columns, rows)[: rows - 1]
-        self._painted = [cell_len(clean(shown)) for shown in lines]
-        if not above and not lines:
+        before, self._painted = self._painted, lines
+        if not text and (list(before), self._columns) == (list(lines), columns):
+            return ""  # a user may be selecting it with the mouse
+        self._columns = columns
+        if not before and not lines:
             return text
+        # A terminal that was made narrower has wrapped the lines that are too long for it now.
+        above = sum(max(1, -(-cell_len(clean(shown)) // columns)) for shown in before)
         to_top = f"\r\x1b[{above}A" if above else "\r"
         view = "".join(f"{shown}{_ERASE_LINE}\n" for shown in lines)
         erased = _ERASE_BELOW if text else ""  # else each line replaces one, without a flicker

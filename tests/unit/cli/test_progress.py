@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from notyet import Block, Report
-from notyet.cli.progress import Progress, last_line, waiting
+from notyet.cli.progress import Progress, Writer, last_line, waiting
 from screens import HeldTerminal, resize, shown
 
 
@@ -86,6 +86,20 @@ def test_a_view_that_a_narrower_terminal_has_wrapped_is_wiped_whole():
         terminal.until(r"x \.\.\.")
         assert "\r\x1b[3A" in terminal.seen
     terminal.end()
+
+
+def test_a_view_that_does_not_change_is_painted_once():
+    terminal = HeldTerminal()
+    writer = Writer(terminal.stream, lambda _columns, _rows: ["the same"])
+    writer.show()
+    for number in range(3):
+        writer.write(f"line {number}")
+        terminal.until(f"line {number}\nthe same")
+        for _ in range(5):
+            writer.flush()
+    writer.close()
+    assert terminal.end() == "line 0\nline 1\nline 2"
+    assert terminal.seen.count("the same") <= 4  # at first, and after each line
 
 
 @pytest.mark.parametrize(
