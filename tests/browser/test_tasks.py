@@ -179,3 +179,10 @@ def test_without_scripts_the_forms_work_too(start, new_tab):
     tab.get_by_role("button", name="Kill it now").click()
     expect(notice(tab)).to_contain_text("is killed")
     expect(tab.get_by_text("a message that came too late")).to_be_visible()
+
+
+def test_a_page_that_only_shows_offers_nothing(start, home, page_server, new_tab):
+    start()
+    tab = page_server(home, "--read-only").open(new_tab(), f"/tasks/{start.task}")
+    expect(tab.locator("#task h2")).to_contain_text("running")
+    assert tab.locator("form, button, #actions").count() == 0
