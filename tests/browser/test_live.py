@@ -142,6 +142,7 @@ def test_a_new_page_on_the_same_port_refuses_the_tab_of_the_old_one(
     server = page_server(home)
     tab = server.open(new_tab())
     tab.wait_for_function(STATE, arg="live")
+    tab.wait_for_timeout(1_000)  # until nothing is asked any more
     server.process.kill()  # so that it says nothing
     server.process.wait()
     tab.wait_for_function(STATE, arg="not live")
