@@ -38,7 +38,7 @@ _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 def measure(effort: Effort) -> list[Result]:
     """Ask pages of a small and a large ledger for the same screens, in turns."""
     if not all(map(find_spec, ("htpy", "starlette", "uvicorn"))):
-        return [Missing("the page", "its packages are not installed: pip install 'notyet[page]'")]
+        return [Missing("the page", "its packages are not installed: make .venv/ready")]
     sizes = effort.sizes(_SIZES)
     with tempfile.TemporaryDirectory(prefix="notyet-bench-") as folder, ExitStack() as stack:
         small, large = (

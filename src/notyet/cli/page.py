@@ -30,7 +30,7 @@ EXAMPLES = (
     ("notyet page --demo", "look at the agents of `notyet demo`"),
     ("notyet page --save stops.html", "write one file instead, for CI or a colleague"),
 )
-_MISSING = "it needs {}, which is not installed; run: pip install 'notyet[page]'"
+_MISSING = "it needs {}, which is not installed; in a checkout, run: pip install '.[page]'"
 _NO_BROWSER = "no browser could be opened here; open the address above in one on this machine"
 _OVER_SSH = (
     "no browser is opened over SSH; on your own machine run"

@@ -118,7 +118,7 @@ def test_without_its_packages_it_says_how_to_install_them(monkeypatch, capsys, p
     assert code == 2
     assert said == (
         f"notyet page: it needs {package}, which is not installed;"
-        " run: pip install 'notyet[page]'\n"
+        " in a checkout, run: pip install '.[page]'\n"
     )
 
 

@@ -27,7 +27,8 @@ function options(place, { starts, end, series }) {
   };
   const isLong = end - starts[0] > 2 * 86400;
   const values = (_, all) => all.map((at) => written(at, isLong));
-  const from = (_, at) => (at === null ? "" : `${isLong ? `${written(at, true)} ` : ""}${written(at, false)}`);
+  const day = (at) => (isLong ? `${written(at, true)} ` : "");
+  const from = (_, at) => (at === null ? "" : `from ${day(at)}${written(at, false)}`);
   const bars = uPlot.paths.bars({ size: [0.85, 60], align: 1 });
   const drawnOver = series.map(({ name, colour, counts }) => ({
     label: name, stroke: colourOf(colour), fill: colourOf(colour), width: 0, paths: bars,
@@ -44,8 +45,8 @@ function options(place, { starts, end, series }) {
       { ...axis, size: 44, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5] },
     ],
     cursor: { drag: { x: false, y: false }, y: false, points: { show: false } },
-    // The highest bar is drawn first, the others over it.
-    series: [{ label: "from", value: from }, ...drawnOver.reverse()],
+    // The highest bar is drawn first, the others over it. uPlot calls a series without a label "Time".
+    series: [{ label: " ", value: from }, ...drawnOver.reverse()],
   };
 }
 
