@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import htpy as h
 
 from notyet.core.text import listed
-from notyet.ledger.past_stops import StopFilter
 from notyet.ledger.stats import MOST_COUNTED, never_blocked, stats
 from notyet.status.worth import FEW, verdict
-from notyet.times import age, since
+from notyet.times import age
+from notyet.web.filters import expect_known, stop_filter
 from notyet.web.layout import address, bar, one_line, section, table
 from notyet.web.site import Drawing, NotShownError, Screen
 
@@ -53,15 +53,12 @@ class GatesShown:
 
 def load(site: Site, query: Query) -> GatesShown:
     """Count the newest stops of the span."""
+    expect_known(query, "since", "host", "place", "most")
     said = query["since"] or _SPAN
     most = {"": _MOST, str(MOST_COUNTED): MOST_COUNTED}.get(query["most"])
     if most is None:
         raise NotShownError(f"`most` is {MOST_COUNTED}; without it, {_MOST} stops are counted.")
-    try:
-        begin = since(said)
-    except ValueError as error:
-        raise NotShownError(str(error)) from error
-    wanted = StopFilter(since=begin, place=query["place"], host=query["host"], most=most)
+    wanted = stop_filter(query, most=most, default_since=_SPAN)
     found = stats(site.ledger, wanted)
     blockless = [one.gate for one in found.gates if not one.watches and not one.stopped]
     quiet = never_blocked(site.ledger, wanted, blockless)

@@ -74,7 +74,13 @@ def test_a_block_before_the_stops_that_are_counted_is_not_forgotten(filled, monk
 
 @pytest.mark.parametrize(
     ("asked", "says"),
-    [("since=soon", "invalid time"), ("most=7", "`most` is 20000")],
+    [
+        ("since=soon", "invalid time"),
+        ("most=7", "`most` is 20000"),
+        ("place=/%00", "place is too long, or has a character that no name has"),
+        ("place=shop", "place is the whole path of a folder"),
+        ("gat=tests", "There is no filter “gat”"),
+    ],
 )
 def test_a_value_that_means_nothing_is_said(page, asked, says):
     answer = page.get(f"/gates?{asked}")
