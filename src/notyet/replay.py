@@ -19,6 +19,7 @@ from notyet.core.limits import History, Limits, after
 from notyet.core.plan import blocks, needs_tree, plan, select
 from notyet.core.record import replace, variant
 from notyet.core.settle import settle
+from notyet.core.task import SUPERVISED_HOST
 from notyet.core.text import visible
 from notyet.core.verdict import Decision, Problem, Report, skipped
 from notyet.git.repository import repository_of
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 RESULTS = ("same", "differs", "unknown", "hypothetical", "left_out")
 SUPERVISOR = "notyet with"
-_SUPERVISED_HOST = "notyet"
 _OWN_GATES = "a program used gates of its own"
 _NOT_IN_FORCE = frozenset({"untrusted", "config"})
 _REPLAYED_CAUSES = _NOT_IN_FORCE | {"background", "unchanged"}
@@ -157,7 +157,7 @@ class Configs:
 
     def of(self, past: PastStop) -> Config | str:
         """Return the configuration for a stop, or why there is none."""
-        task = past.task if past.host == _SUPERVISED_HOST else ""
+        task = past.task if past.host == SUPERVISED_HOST else ""
         key = (past.event.cwd, past.host, past.event.workspace, task)
         if key not in self._known:
             self._known[key] = self._loaded(*key)

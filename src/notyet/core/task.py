@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     Sent = Literal["reserved", "dispatched", "accepted"]
     Delivery = Literal["", "pending", "leased", "delivered", "suspended", "dismissed"]
 
+SUPERVISED_HOST = "notyet"  # in the events of supervised agents
 START = "running"
 FINAL = frozenset({"superseded", "ended"})
 ACTIVE = frozenset({"running", "settling", "gating", "steering"})

@@ -101,23 +101,31 @@ _FIRST_SINCE = (
     " AS first_ones"
 )
 _NEXT_ONES = 50  # stops of an agent; a turn has fewer
+# A gate that only observes changes no verdict: "observed" is a pass of the others.
+_PASSED_AFTER = (
+    "EXISTS (SELECT 1 FROM (SELECT n.turn, n.outcome FROM stops n WHERE n.agent = s.agent"
+    " AND n.id > s.id ORDER BY n.id LIMIT ?) AS next_ones WHERE turn = s.turn"
+    " AND outcome IN ('passed', 'observed'))"
+)
 _SENT_BACK = (
-    "FROM stops s WHERE s.outcome = 'blocked' AND s.id >= ? AND s.begun_at >= ? AND EXISTS"
-    " (SELECT 1 FROM (SELECT n.turn, n.outcome FROM stops n WHERE n.agent = s.agent AND n.id > s.id"
-    " ORDER BY n.id LIMIT ?) AS next_ones WHERE turn = s.turn AND outcome = 'passed')"
+    f"SELECT count(*), coalesce(sum({_PASSED_AFTER}), 0) FROM stops s"
+    " WHERE s.outcome IN ('blocked', 'overridden') AND s.id >= ? AND s.begun_at >= ?"
 )
 
 
-def passed_after(ledger: Ledger, wanted: StopFilter, since: float) -> int:
-    """Count the stops since then that were sent back and whose agent passed later in that turn."""
+def sent_back(ledger: Ledger, wanted: StopFilter, since: float) -> tuple[int, int]:
+    """Count the send-backs since then, and those of them whose agent passed later in that turn.
+
+    An agent that did not come again was sent back, too.
+    """
     conditions = conditions_on(wanted)
 
-    def read(db: sqlite3.Connection) -> int:
+    def read(db: sqlite3.Connection) -> tuple[int, int]:
         (first,) = db.execute(_FIRST_SINCE, (since, _NEAR_THE_START)).fetchone()
         if first is None:
-            return 0
-        values = (first, since, _NEXT_ONES, *conditions.values)
-        (count,) = db.execute(f"SELECT count(*) {_SENT_BACK} AND {conditions}", values).fetchone()
-        return int(count)
+            return 0, 0
+        values = (_NEXT_ONES, first, since, *conditions.values)
+        count, passed = db.execute(f"{_SENT_BACK} AND {conditions}", values).fetchone()
+        return int(count), int(passed)
 
     return ledger.connection.read(read)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from notyet.core.event import BackgroundTask, StartEvent, StopEvent
 from notyet.core.record import replace
 from notyet.core.session import Turn
+from notyet.core.task import SUPERVISED_HOST
 
 if TYPE_CHECKING:
     from notyet.core.session import Session
     from notyet.core.task import Result, Task
     from notyet.ledger.transitions import Seen
 
-_HOST = "notyet"
 _SAID_BY_ENDING = frozenset({"end_turn", "error", "cancelled"})  # the ending says the same
 
 
@@ -29,7 +29,7 @@ def stop_event(
     is_subagent = task.scope == "subagent"
     return StopEvent(
         scope=task.scope,
-        host=_HOST,
+        host=SUPERVISED_HOST,
         session_id=seen.session_id or task.id,
         turn_id=f"{task.id}/{seen.user_turn}",
         run_id=run.id,
@@ -83,7 +83,7 @@ def start_event(task: Task, session: Session, *, is_new: bool) -> StartEvent:
     is_subagent = task.scope == "subagent"
     return StartEvent(
         scope=task.scope,
-        host=_HOST,
+        host=SUPERVISED_HOST,
         session_id=session.id or task.id,
         agent_id=task.id if is_subagent else None,
         agent_type=task.agent_type,

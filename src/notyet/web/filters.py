@@ -123,7 +123,8 @@ def form(query: Query, known: Known, names: Sequence[str] = FIELDS) -> Element:
 
 def _field(name: str, value: str, known: Known) -> Element:
     if name == "outcome":
-        return _select(name, value, [(one, _words(one)) for one in _choices()])
+        choices = dict.fromkeys([*_choices(), value] if value else _choices())
+        return _select(name, value, [(one, _words(one)) for one in choices])
     if name in {"host", "gate"}:
         names = known.hosts if name == "host" else known.gates
         return _select(name, value, [(one, visible(one)) for one in names])
@@ -164,7 +165,9 @@ def _choices() -> list[str]:
 
 
 def _words(outcome: str) -> str:
-    """Return what people read for an outcome that they choose."""
+    """Return what people read for an outcome that they choose, or for several in an address."""
+    if "," in outcome:
+        return " or ".join(map(_words, _outcomes(outcome)))
     if outcome in _GROUP_WORDS:
         return _GROUP_WORDS[outcome]
     if outcome in LOUD:

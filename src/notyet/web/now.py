@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import htpy as h
 
+from notyet.core.task import SUPERVISED_HOST
 from notyet.ledger.at_work import agents_at_work, tasks_at_work
-from notyet.ledger.figures import passed_after
+from notyet.ledger.figures import sent_back
 from notyet.ledger.past_stops import below
 from notyet.ledger.stop_search import Known, known_names, search
 from notyet.ledger.tasks import Tasks
@@ -103,11 +104,12 @@ def load(site: Site, query: Query) -> NowShown:
     tasks, count = _tasks(site, query)
     others = agents_at_work(ledger, wanted, _MOST_AGENTS)
     today = site.counts.today(ledger, wanted)
+    back, passed_after = sent_back(ledger, wanted, since("today"))
     numbers = Numbers(
         at_work=count + others.count,
         stops=sum(bucket.stops for bucket in today),
-        sent_back=sum(bucket.sent_back for bucket in today),
-        passed_after=passed_after(ledger, wanted, since("today")),
+        sent_back=back,
+        passed_after=passed_after,
         not_passed=sum(bucket.not_passed for bucket in today),
     )
     return NowShown(
@@ -133,7 +135,7 @@ def _tasks(site: Site, query: Query) -> tuple[tuple[TaskView, ...], int]:
     def matches(view: TaskView) -> bool:
         place = view.task.cwd
         is_below = any(place == own or place.startswith(under) for own, under, _ in folders)
-        return (is_below or not folders) and query["host"] in {"", view.agent}
+        return (is_below or not folders) and query["host"] in {"", SUPERVISED_HOST, view.agent}
 
     found = [view for view in found if matches(view)]
     return tuple(found[:_MOST_AGENTS]), len(found)
@@ -187,7 +189,7 @@ def _numbers(numbers: Numbers, query: Query) -> Element:
     cards = (
         ("live", f"{numbers.at_work:,}", "at work", "#agents", _AT_WORK),
         ("", f"{numbers.stops:,}", "stops today", stops(), _STOPS),
-        ("back", f"{numbers.sent_back:,}", "sent back", stops("blocked"), _SENT_BACK),
+        ("back", f"{numbers.sent_back:,}", "sent back", stops("blocked,overridden"), _SENT_BACK),
         ("ok", of_those, "of those passed after it", "", _PASSED_AFTER),
         ("bad", f"{numbers.not_passed:,}", "NOT PASSED", stops("not_passed"), _NOT_PASSED),
     )

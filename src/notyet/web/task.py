@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import htpy as h
 
-from notyet.core.task import Figures, total_of
+from notyet.core.task import SUPERVISED_HOST, Figures, total_of
 from notyet.core.text import shortened
 from notyet.errors import Refused
 from notyet.ledger.ledger import Ledger
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from notyet.ledger.tasks import Course
     from notyet.web.site import Query, Site
 
-_HOST = "notyet"  # of supervised agents
 _MOST_RUNS = 50  # with their answers; `notyet tasks show` prints all
 _MOST_CHILDREN = 100
 _MOST_STOPS = 100
@@ -95,7 +94,7 @@ def load(site: Site, query: Query) -> TaskShown:
     view = _view(tasks, query["id"])
     course = tasks.course(view.task.id, _MOST_RUNS)
     session = _session(view)
-    agents = session_agents(site.ledger, _HOST, session, _MOST_CHILDREN)
+    agents = session_agents(site.ledger, SUPERVISED_HOST, session, _MOST_CHILDREN)
     wanted = StopFilter(session=session, is_whole_session=True, most=_MOST_STOPS)
     found = search(site.ledger, from_newest(wanted, agents)).stops
     result = Outbox(site.ledger.connection).read(view.task.id)
@@ -177,7 +176,7 @@ def draw(data: TaskShown, query: Query) -> Drawing:
 
 def _head(data: TaskShown, name: str, query: Query) -> Element:
     view, task = data.view, data.view.task
-    session = address("/session", {"host": _HOST, "id": _session(view)})
+    session = address("/session", {"host": SUPERVISED_HOST, "id": _session(view)})
     shown = one_line(_session(view) if data.stops else view.session_id)
     ended = "" if view.ended_at is None else f", took {took(view.ended_at - view.created_at)}"
     process = ""

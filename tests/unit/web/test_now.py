@@ -59,14 +59,26 @@ def test_the_numbers_of_today(page):
     assert numbers(page) == (1, 5, 3, 2, 1)
     text = page.get("/").text
     assert ">2 of 3<" in text
-    assert 'href="/stops?outcome=blocked&amp;since=today"' in text
+    assert 'href="/stops?outcome=blocked%2Coverridden&amp;since=today"' in text
     assert 'href="/stops?outcome=not_passed&amp;since=today"' in text
 
 
 def test_a_pass_counts_for_the_send_backs_of_its_own_turn_only(page):
     check(page, Block("x"), turn_id="t1")
     check(page, Allow(), turn_id="t2", last_message="other")
-    assert numbers(page) == (0, 2, 0, 0, 1)  # it did not come again in the first one
+    assert numbers(page) == (0, 2, 1, 0, 1)  # it did not come again in the first one
+    text = page.get("/stops?outcome=blocked,overridden&since=today").text
+    assert 'id="stop-1"' in text
+    assert ">sent back or NOT PASSED: overridden</option>" in text
+
+
+def test_a_gate_that_only_observes_takes_no_pass_away(page):
+    check(page, Block("x"), last_message="a")
+    its_gates = [gate("tests", Allow()), gate("new", Block("y"), observe=True)]
+    engine = Engine(its_gates, ledger=page.ledger, warn=lambda _: None)
+    engine.check_sync(stop(cwd="/p", host="claude", last_message="b"))
+    assert page.get("/stops.json").json["stops"][0]["outcome"] == "observed"
+    assert numbers(page) == (0, 2, 1, 1, 0)
 
 
 def test_the_filters_of_the_address_choose_the_numbers_and_stay_in_links(page):
@@ -75,9 +87,10 @@ def test_the_filters_of_the_address_choose_the_numbers_and_stay_in_links(page):
     start_task(page.ledger, "t1", cwd="/q")
     assert numbers(page, "/now.json?host=codex") == (2, 1, 1, 0, 0)
     assert numbers(page, "/now.json?place=/q") == (2, 1, 1, 0, 0)
+    assert numbers(page, "/now.json?host=notyet") == (1, 0, 0, 0, 0)  # which its stops have
     assert numbers(page, "/now.json?place=/q&host=claude") == (0, 0, 0, 0, 0)
     text = page.get("/?host=codex").text
-    assert 'href="/stops?outcome=blocked&amp;since=today&amp;host=codex"' in text
+    assert 'href="/stops?outcome=blocked%2Coverridden&amp;since=today&amp;host=codex"' in text
     assert 'href="/?host=codex&amp;span=7d"' in text
 
 
