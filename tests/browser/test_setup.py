@@ -40,6 +40,17 @@ def test_a_fault_is_fixed_with_its_command_and_looked_for_again(home, page_serve
     assert tab.url.endswith("/setup")
 
 
+def test_a_folder_that_is_gone_is_told_in_place_of_its_answer(home, page_server, tab):
+    folder = home.project("shop", GATES)
+    home.stop("claude", folder, "s1")
+    page_server(home).open(tab, f"/setup?place={folder}")
+    expect(tab.locator(".verdict")).to_be_visible()
+    folder.rename(home.folder / "moved")
+    tab.get_by_role("link", name="look again").click()
+    expect(tab.get_by_text("place is not a folder of this machine")).to_be_visible()
+    expect(tab.locator(".verdict")).not_to_be_attached()
+
+
 def test_without_scripts_a_link_leads_to_the_answer(filled_page, filled, new_tab):
     place = f"/setup?place={filled.folder / 'api'}"  # which no other tab looks at
     tab = filled_page.open(new_tab(java_script_enabled=False), place)

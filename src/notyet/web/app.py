@@ -80,9 +80,7 @@ async def _html(site: Site, watcher: Watcher, screen: Screen, request: Request) 
         if isinstance(error, LedgerError):
             watcher.tell_later()
             drawing = replace(drawing, live=("main",))
-        if "hx-request" in request.headers:
-            # An open page keeps what it shows, and says this above; htmx drops answers with other
-            # codes.
+        if _is_open(request):
             status, trouble = 200, f"{drawing.title}: {error}"
     drawing = replace(drawing, body=[notice_of(query), drawing.body])
     return HTMLResponse(encodable(str(document(SCREENS, drawing, query, trouble))), status)
@@ -132,7 +130,16 @@ async def _fault(site: Site, request: Request, error: Exception) -> Response:
     if request.url.path.endswith(".json"):
         return JSONResponse({"error": title, "detail": words}, 500)
     drawing = Drawing(title, section(title, words))
-    return HTMLResponse(str(document(SCREENS, drawing, _query(site, request))), status_code=500)
+    status, trouble = (200, f"{title}: {words}") if _is_open(request) else (500, "")
+    return HTMLResponse(str(document(SCREENS, drawing, _query(site, request), trouble)), status)
+
+
+def _is_open(request: Request) -> bool:
+    """Return True for a request of an open page.
+
+    It keeps what it shows, and says above what is wrong; htmx drops answers with other codes.
+    """
+    return "hx-request" in request.headers
 
 
 def complain(line: str) -> None:

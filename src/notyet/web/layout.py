@@ -115,7 +115,8 @@ def _link(screen: Screen, query: Query) -> Element:
 def address(path: str, values: Mapping[str, str]) -> str:
     """Return an address of ours; empty values are left out."""
     kept = {name: value for name, value in values.items() if value}
-    return f"{path}?{urlencode(kept)}" if kept else path
+    # The name of a folder need not be UTF-8; the ledger has it with the same marks.
+    return f"{path}?{urlencode(kept, errors='replace')}" if kept else path
 
 
 def section(title: str, *body: Node, id: str = "", note: Node = None) -> Element:  # noqa: A002

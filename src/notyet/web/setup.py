@@ -16,6 +16,7 @@ import htpy as h
 
 from notyet.config.records import work_tree
 from notyet.core.verdict import NOTHING_TO_CHECK, UNCHECKED
+from notyet.errors import LedgerError
 from notyet.ledger.stop_search import known_names
 from notyet.status.overview import near
 from notyet.status.report import StatusReport, report_on
@@ -96,10 +97,8 @@ class SetupShown:
 def load(site: Site, query: Query) -> SetupShown:
     """Return what is known already; with `look`, and for JSON, look now."""
     expect_known(query, "place", "look", "after")
-    places = tuple(
-        dict.fromkeys([site.cwd, *filter(os.path.isdir, known_names(site.ledger).places)])
-    )
     place = query["place"] or site.cwd
+    places = _places(site, place)
     if place not in places:
         raise NotFoundError(
             "place is not a folder of this machine in which an agent stopped;"
@@ -109,6 +108,17 @@ def load(site: Site, query: Query) -> SetupShown:
     is_whole = bool(query["look"]) or query.path.endswith(".json")
     found = (_LOOKS.look if is_whole else _LOOKS.fresh)(site, place, after)
     return SetupShown(place, places, found)
+
+
+def _places(site: Site, place: str) -> tuple[str, ...]:
+    """Return the folders that can be chosen: the page's own, and those in which agents stopped."""
+    try:
+        known = known_names(site.ledger).places
+    except LedgerError:
+        if place != site.cwd:
+            raise
+        known = ()  # the report says what is wrong with the ledger
+    return tuple(dict.fromkeys([site.cwd, *filter(os.path.isdir, known)]))
 
 
 def _after(query: Query) -> float:
@@ -155,8 +165,7 @@ def _choice(data: SetupShown) -> Element:
 
 
 def _looking(where: str) -> Element:
-    fetch = {"hx-get": where, "hx-trigger": "load", "hx-target": "#setup", "hx-select": "#setup"}
-    return h.section(fetch, hx_swap="outerHTML")[
+    return h.section(_fetch(where), hx_trigger="load")[
         h.h2["Looking…"],
         h.p(".empty")[
             "The gates, the hosts and their settings: this takes a second or two. ",
@@ -165,12 +174,21 @@ def _looking(where: str) -> Element:
     ]
 
 
+def _fetch(where: str) -> dict[str, str]:
+    """Return what fetches this part anew, or else the section that says why it cannot be shown."""
+    return {
+        "hx-get": where,
+        "hx-target": "#setup",
+        "hx-select": "#setup, main:not(:has(#setup)) > section",
+        "hx-swap": "outerHTML",
+    }
+
+
 def _answer(found: Look, chosen: dict[str, str]) -> Element:
     report, answer = found.report, found.report.answer
     _, _, says = answer.says.partition(": ")
     # A tab that asks again gets a later look than the one that it shows.
     again = address("/setup", {**chosen, "look": "1", "after": f"{found.at:.3f}"})
-    swap = {"hx-get": again, "hx-target": "#setup", "hx-select": "#setup", "hx-swap": "outerHTML"}
     return h.section(".answer")[
         h.h2[
             h.span(f".verdict.{_ANSWERS[answer.state]}")[answer.state.upper()],
@@ -179,7 +197,9 @@ def _answer(found: Look, chosen: dict[str, str]) -> Element:
         ],
         (h.p[h.span(".warn")["but "], one_line(words)] for words in answer.but),
         None if report.is_well else h.p["Fix: ", _fix(fix_of(report))],
-        h.p(".empty")["looked ", ago(found.at), " ago · ", h.a(swap, href=again)["look again"]],
+        h.p(".empty")[
+            "looked ", ago(found.at), " ago · ", h.a(_fetch(again), href=again)["look again"]
+        ],
     ]
 
 

@@ -36,3 +36,16 @@ def test_a_ledger_that_cannot_be_read(serve, tmp_path):
     assert (shown.status, data.status) == (503, 503)
     assert "The ledger cannot be read" in shown.text
     assert data.json["error"] == "The ledger cannot be read"
+
+
+def test_a_fault_of_a_screen_is_told_by_an_open_page_too(page, monkeypatch, capsys):
+    def fail(*_):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("notyet.web.stop.neighbours", fail)
+    decide(page.ledger, stop())
+    asked, open_page = page.get("/stops/1"), page.get("/stops/1", HX_Request="true")
+    assert (asked.status, open_page.status) == (500, 200)
+    assert "<p>This screen has a fault: The terminal" in open_page.text
+    assert "<p>This screen has a fault" not in asked.text
+    assert "notyet page: /stops/1: ZeroDivisionError: by zero\n" in capsys.readouterr().err

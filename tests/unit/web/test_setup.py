@@ -127,6 +127,27 @@ def test_the_last_stops_are_those_of_the_ledger_that_is_shown(world, serve):
     assert '<a href="/stops/1">1</a>' in page.get(LOOK).text
 
 
+def test_a_ledger_that_cannot_be_read_is_one_of_the_faults(world, serve, tmp_path):
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(b"no ledger at all" * 100)
+    page = serve(cwd=str(world.project), path=str(broken))
+    shown = page.get(LOOK)
+    assert shown.status == 200
+    assert ">YES</span> stops of Claude Code are checked by 2 gates" in shown.text
+    assert "broken.db cannot be read" in shown.text
+    assert page.get(f"{LOOK}&place={quote(str(tmp_path))}").status == 503
+
+
+def test_a_folder_whose_name_is_not_utf8(page, world, tmp_path, serve):
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/sh\xffop")
+    os.mkdir(folder)
+    shown = serve(cwd=folder).get(LOOK)
+    assert shown.status == 200
+    decide(page.ledger, stop(cwd=folder))
+    link = shown.text.partition('<a href="/stops?place=')[2].partition('"')[0]
+    assert 'id="stop-1"' in page.get(f"/stops?place={link}").text
+
+
 @pytest.mark.parametrize("asked", ["after=soon", "folder=/"])
 def test_an_address_that_means_nothing(page, world, asked):
     assert page.get(f"/setup?{asked}").status == 400
