@@ -45,7 +45,7 @@ def test_json_has_one_object_per_host_with_the_same_keys(capsys):
 
 @pytest.mark.parametrize("columns", [64, 80, 100, 200])
 def test_no_line_is_wider_than_the_terminal_and_nothing_is_cut(columns, capsys, monkeypatch):
-    monkeypatch.setattr(terminal, "_size", lambda _stream: (columns, 50))
+    monkeypatch.setattr(terminal, "terminal_size", lambda _stream: (columns, 50))
     monkeypatch.setattr(hosts, "width", lambda: columns)
     monkeypatch.setattr(terminal, "is_terminal", lambda _stream: True)
     monkeypatch.setenv("NO_COLOR", "1")
