@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from notyet.core.record import Record
-from notyet.core.verdict import NOTHING_TO_CHECK, group_of
+from notyet.core.verdict import NOTHING_TO_CHECK, OUTCOMES, group_of
 from notyet.ledger.ledger import ASKER
 from notyet.ledger.past_stops import Conditions, has_lost_asker, host_values
 
@@ -107,25 +107,35 @@ _PASSED_AFTER = (
     " AND n.id > s.id ORDER BY n.id LIMIT ?) AS next_ones WHERE turn = s.turn"
     " AND outcome IN ('passed', 'observed'))"
 )
-_SENT_BACK = (
-    f"SELECT count(*), coalesce(sum({_PASSED_AFTER}), 0) FROM stops s"
-    " WHERE s.outcome IN ('blocked', 'overridden') AND s.id >= ? AND s.begun_at >= ?"
+_UNPASSED = tuple(name for name in OUTCOMES if group_of(name, "") == "not_passed")
+_FAILED = (
+    "SELECT s.outcome, count(*),"
+    f" sum(CASE WHEN s.outcome = 'blocked' AND {_PASSED_AFTER} THEN 1 ELSE 0 END) FROM stops s"
+    f" WHERE s.outcome IN {('blocked', *_UNPASSED)} AND s.id >= ? AND s.begun_at >= ?"
 )
 
 
-def sent_back(ledger: Ledger, wanted: StopFilter, since: float) -> tuple[int, int]:
-    """Count the send-backs since then, and those of them whose agent passed later in that turn.
+class Failed(Record, kw_only=True):
+    """What came of the stops at which gates failed."""
 
-    An agent that did not come again was sent back, too.
-    """
+    sent_back: int  # also those whose agent did not come again
+    passed_after: int  # of those that were sent back, later in the same turn
+    not_passed: int
+
+
+def failed(ledger: Ledger, wanted: StopFilter, since: float) -> Failed:
+    """Count the stops since then at which gates failed."""
     conditions = conditions_on(wanted)
 
-    def read(db: sqlite3.Connection) -> tuple[int, int]:
+    def read(db: sqlite3.Connection) -> Failed:
         (first,) = db.execute(_FIRST_SINCE, (since, _NEAR_THE_START)).fetchone()
-        if first is None:
-            return 0, 0
-        values = (_NEXT_ONES, first, since, *conditions.values)
-        count, passed = db.execute(f"{_SENT_BACK} AND {conditions}", values).fetchone()
-        return int(count), int(passed)
+        values = (_NEXT_ONES, first or 0, since, *conditions.values)
+        found = db.execute(f"{_FAILED} AND {conditions} GROUP BY 1", values).fetchall()
+        counts = {outcome: count for outcome, count, _ in found}
+        return Failed(
+            sent_back=counts.get("blocked", 0) + counts.get("overridden", 0),
+            passed_after=sum(passed for *_, passed in found),
+            not_passed=sum(counts.get(outcome, 0) for outcome in _UNPASSED),
+        )
 
     return ledger.connection.read(read)

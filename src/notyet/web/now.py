@@ -12,7 +12,7 @@ import htpy as h
 
 from notyet.core.task import SUPERVISED_HOST
 from notyet.ledger.at_work import agents_at_work, tasks_at_work
-from notyet.ledger.figures import sent_back
+from notyet.ledger.figures import failed
 from notyet.ledger.past_stops import below
 from notyet.ledger.stop_search import Known, known_names, search
 from notyet.ledger.tasks import Tasks
@@ -104,13 +104,14 @@ def load(site: Site, query: Query) -> NowShown:
     tasks, count = _tasks(site, query)
     others = agents_at_work(ledger, wanted, _MOST_AGENTS)
     today = site.counts.today(ledger, wanted)
-    back, passed_after = sent_back(ledger, wanted, since("today"))
+    # Counted anew each time: a block of long ago is NOT PASSED when its agent begins another turn.
+    ends = failed(ledger, wanted, since("today"))
     numbers = Numbers(
         at_work=count + others.count,
         stops=sum(bucket.stops for bucket in today),
-        sent_back=back,
-        passed_after=passed_after,
-        not_passed=sum(bucket.not_passed for bucket in today),
+        sent_back=ends.sent_back,
+        passed_after=ends.passed_after,
+        not_passed=ends.not_passed,
     )
     return NowShown(
         numbers=numbers,

@@ -8,7 +8,7 @@ import pytest
 from notyet import Allow, Block, Engine, Ledger
 from notyet.ledger.at_work import agents_at_work, tasks_at_work
 from notyet.ledger.connection import Connection
-from notyet.ledger.figures import over_time, sent_back
+from notyet.ledger.figures import failed, over_time
 from notyet.ledger.past_stops import (
     StopFilter,
     agents,
@@ -83,7 +83,7 @@ def test_agents_at_work_and_what_came_of_send_backs_are_found_by_an_index(ledger
     wanted = StopFilter(**{name: WISHES[name]})
     assert agents_at_work(ledger, wanted, 20).count == 0
     assert tasks_at_work(ledger) == 0
-    assert sent_back(ledger, wanted, 5.0) == (1, 1)
+    assert failed(ledger, wanted, 5.0).passed_after == 1
     assert scans(ledger, said) == {}
 
 

@@ -72,6 +72,17 @@ def test_a_pass_counts_for_the_send_backs_of_its_own_turn_only(page):
     assert ">sent back or NOT PASSED: overridden</option>" in text
 
 
+def test_a_block_of_hours_ago_is_not_passed_as_soon_as_another_turn_begins(page, monkeypatch):
+    check(page, Block("x"), turn_id="t1")
+    later = time.time() + 3 * 3_600
+    monkeypatch.setattr(time, "time", lambda: later)
+    monkeypatch.setattr("notyet.web.now.since", lambda _: later - 4 * 3_600)  # at any time of day
+    monkeypatch.setattr("notyet.web.counts.since", lambda _: later - 4 * 3_600)
+    assert numbers(page) == (0, 1, 1, 0, 0)
+    check(page, Allow(), turn_id="t2")
+    assert numbers(page) == (0, 2, 1, 0, 1)
+
+
 def test_a_gate_that_only_observes_takes_no_pass_away(page):
     check(page, Block("x"), last_message="a")
     its_gates = [gate("tests", Allow()), gate("new", Block("y"), observe=True)]
