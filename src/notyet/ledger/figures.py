@@ -109,8 +109,9 @@ _PASSED_AFTER = (
 )
 _UNPASSED = tuple(name for name in OUTCOMES if group_of(name, "") == "not_passed")
 _FAILED = (
-    "SELECT s.outcome, count(*),"
-    f" sum(CASE WHEN s.outcome = 'blocked' AND {_PASSED_AFTER} THEN 1 ELSE 0 END) FROM stops s"
+    "SELECT count(CASE WHEN s.outcome IN ('blocked', 'overridden') THEN 1 END),"
+    f" count(CASE WHEN s.outcome = 'blocked' AND {_PASSED_AFTER} THEN 1 END),"
+    " count(CASE WHEN s.outcome != 'blocked' THEN 1 END) FROM stops s"
     f" WHERE s.outcome IN {('blocked', *_UNPASSED)} AND s.id >= ? AND s.begun_at >= ?"
 )
 
@@ -130,12 +131,7 @@ def failed(ledger: Ledger, wanted: StopFilter, since: float) -> Failed:
     def read(db: sqlite3.Connection) -> Failed:
         (first,) = db.execute(_FIRST_SINCE, (since, _NEAR_THE_START)).fetchone()
         values = (_NEXT_ONES, first or 0, since, *conditions.values)
-        found = db.execute(f"{_FAILED} AND {conditions} GROUP BY 1", values).fetchall()
-        counts = {outcome: count for outcome, count, _ in found}
-        return Failed(
-            sent_back=counts.get("blocked", 0) + counts.get("overridden", 0),
-            passed_after=sum(passed for *_, passed in found),
-            not_passed=sum(counts.get(outcome, 0) for outcome in _UNPASSED),
-        )
+        back, passed, not_passed = db.execute(f"{_FAILED} AND {conditions}", values).fetchone()
+        return Failed(sent_back=back, passed_after=passed, not_passed=not_passed)
 
     return ledger.connection.read(read)
