@@ -130,7 +130,9 @@ def failed(ledger: Ledger, wanted: StopFilter, since: float) -> Failed:
 
     def read(db: sqlite3.Connection) -> Failed:
         (first,) = db.execute(_FIRST_SINCE, (since, _NEAR_THE_START)).fetchone()
-        values = (_NEXT_ONES, first or 0, since, *conditions.values)
+        if first is None:  # all failed stops of the past would be read
+            return Failed(sent_back=0, passed_after=0, not_passed=0)
+        values = (_NEXT_ONES, first, since, *conditions.values)
         back, passed, not_passed = db.execute(f"{_FAILED} AND {conditions}", values).fetchone()
         return Failed(sent_back=back, passed_after=passed, not_passed=not_passed)
 
