@@ -179,6 +179,8 @@ def chip(outcome: str, why: str = "") -> Element:
 def gate_chip(report: Report) -> Element:
     """Return a gate's name, what it said by its colour and words, and its seconds."""
     words, colour = _REPORT_WORDS.get(report.status, (report.status, "mute"))
+    if report.observed and report.status in {"blocked", "halted"}:
+        words, colour = "would fail", "mute"
     took = h.small[f" {report.seconds:.1f} s"] if report.seconds else None
     label = h.span(".unseen")[f" {words}"]
     return h.span(f".gate.{colour}", title=f"{one_line(report.gate)}: {words}")[

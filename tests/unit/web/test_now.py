@@ -90,6 +90,7 @@ def test_a_gate_that_only_observes_takes_no_pass_away(page):
     engine.check_sync(stop(cwd="/p", host="claude", last_message="b"))
     assert page.get("/stops.json").json["stops"][0]["outcome"] == "observed"
     assert numbers(page) == (0, 2, 1, 1, 0)
+    assert '<span class="gate mute" title="new: would fail">' in page.get("/").text
 
 
 def test_the_filters_of_the_address_choose_the_numbers_and_stay_in_links(page):
