@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from notyet.core.text import first_line, visible
 from notyet.web.access import Names
-from notyet.web.app import build
+from notyet.web.app import build, complain
 from notyet.web.live import Watcher
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 _IPV6 = 6
+_MOST_REPORTED = 20  # lines of asyncio
 
 
 class ListenError(Exception):
@@ -125,7 +127,27 @@ class _Server(uvicorn.Server):
         yield
 
 
+class _Briefly(logging.Handler):
+    """Writes what asyncio reports, the same only once.
+
+    For each connection that finds no free file it reports some lines, many thousand times a second.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        why = f": {record.exc_info[1]}" if record.exc_info else ""
+        line = visible(f"{first_line(record.getMessage())}{why}")
+        if line not in self._seen and len(self._seen) < _MOST_REPORTED:
+            self._seen.add(line)
+            complain(f"notyet page: {line}")
+
+
 def _config(app: object) -> uvicorn.Config:
+    reports = logging.getLogger("asyncio")
+    reports.handlers, reports.propagate = [_Briefly()], False
     # Nothing that is only used if it happens to be installed, and no line for each request: it
     # would have the token.
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL + 1)

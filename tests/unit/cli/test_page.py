@@ -1,14 +1,19 @@
 """`notyet page`: what it refuses, and the ledgers that it cannot show."""
 
 import builtins
+import http.client
 import os
+import socket
 import sqlite3
+import subprocess
 import sys
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
+from urllib.parse import urlsplit
 
 import pytest
 
+from hook_runs import ENTRY
 from notyet import Ledger
 from notyet.cli import page
 from notyet.cli.main import main
@@ -56,6 +61,26 @@ def test_the_address_is_the_first_line(started, capsys):
     assert capsys.readouterr() == (f"{page.address}\n", "")
     assert page.address == f"http://127.0.0.1:{page.port}/?token={page._site.token}"
     assert page._site.token_once not in page.address
+
+
+def test_very_many_connections_end_neither_the_page_nor_the_terminal():
+    limit = f"ulimit -n 64; exec '{sys.executable}' '{ENTRY}' page --no-open"
+    page = subprocess.Popen(
+        ["/bin/sh", "-c", limit], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        address = urlsplit(page.stdout.readline().strip())
+        place = (address.hostname, address.port)
+        with ExitStack() as idle:
+            for _ in range(100):
+                idle.enter_context(socket.create_connection(place, timeout=30))
+            assert "Too many open files" in page.stderr.readline()
+        with closing(http.client.HTTPConnection(*place, timeout=30)) as asked:
+            asked.request("GET", f"/?{address.query}")
+            assert asked.getresponse().status == 303
+    finally:
+        page.terminate()
+        assert "Too many open files" not in page.communicate(timeout=30)[1]
 
 
 def test_a_damaged_ledger(ledger, capsys):
