@@ -72,7 +72,7 @@ def build(site: Site, names: Names, watcher: Watcher) -> ASGIApp:
 
 async def _html(site: Site, watcher: Watcher, screen: Screen, request: Request) -> Response:
     query = _query(site, request)
-    status, trouble = 200, ""
+    status, trouble = 200, site.loss()
     try:
         drawing = screen.draw(await to_thread.run_sync(screen.load, site, query), query)
     except (NotShownError, LedgerError) as error:

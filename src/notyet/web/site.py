@@ -96,6 +96,15 @@ class Site:
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.path, patience=_PATIENCE, repair=False)
+        self._had_ledger = False
+
+    def loss(self) -> str:
+        """Return what to say of a ledger that was there and is gone; screens show nothing then."""
+        is_there = os.path.exists(self.path)
+        self._had_ledger |= is_there
+        if is_there or not self._had_ledger:
+            return ""
+        return f"The ledger {self.path} was deleted or moved; the next stop starts a new one."
 
 
 @dataclass(frozen=True)

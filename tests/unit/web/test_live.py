@@ -192,6 +192,7 @@ def test_a_ledger_that_appears_later(serve, listen, tmp_path):
     stream = listen(page)
     assert [stream.event()[0], stream.event()[0]] == ["hello", "changed"]
     assert "No agent has stopped yet." in page.get("/").text
+    assert "deleted" not in trouble(page)
     assert not os.path.exists(page.site.path)
 
     decide(page.ledger, stop(session_id="first"))
@@ -200,13 +201,16 @@ def test_a_ledger_that_appears_later(serve, listen, tmp_path):
 
 
 def test_a_ledger_that_is_deleted_and_comes_again(page, stream):
+    assert "deleted" not in trouble(page)
     remove(page)
     assert stream.event() == ("changed", "")
     assert "No agent has stopped yet." in page.get("/").text
+    assert f"The ledger {page.site.path} was deleted or moved" in trouble(page)
 
     decide(page.ledger, stop(session_id="again"))
     assert stream.event() == ("changed", "")
     wait_for(lambda: "again" in page.get("/").text)
+    assert "deleted" not in trouble(page)
 
 
 def test_a_ledger_that_is_replaced(page, stream, tmp_path):
