@@ -454,6 +454,23 @@ def session_agents(ledger: Ledger, host: str, session: str, most: int) -> list[P
     )
 
 
+_OF_ALL_AGENTS = (
+    "SELECT coalesce(max((SELECT max(s.id) FROM stops s WHERE s.agent = a.id)), 0),"
+    " coalesce(sum(a.session_blocks), 0) FROM agents a WHERE a.host = ? AND a.session_id = ?"
+)
+
+
+def session_totals(ledger: Ledger, host: str, session: str) -> tuple[int, int]:
+    """Return the newest stop of a session, 0 if it has none, and how often it was sent back.
+
+    Of all its agents, however many there are.
+    """
+    ((newest, sent_back),) = ledger.connection.rows(
+        _OF_ALL_AGENTS, (key_text(host), key_text(session))
+    )
+    return newest, int(sent_back)
+
+
 def _past_agent(db: sqlite3.Connection, row: tuple[Any, ...]) -> PastAgent:
     agent, host, session_id, agent_id, seen_at, *history = row
     newest = db.execute(_NEWEST, (agent,)).fetchone()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import htpy as h
 
 from notyet.core.record import replace
-from notyet.ledger.past_stops import session_agents
+from notyet.ledger.past_stops import read_stop, session_agents, session_totals
 from notyet.ledger.stop_search import search
 from notyet.ledger.tasks import Tasks
 from notyet.supervise.actions import name_of
@@ -18,7 +18,6 @@ from notyet.web.layout import address, ago, chip, facts, one_line, section, time
 from notyet.web.site import Drawing, NotFoundError, NotShownError, Screen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
     from htpy import Element, Node
@@ -34,11 +33,13 @@ _NAME_LENGTH = 40
 
 @dataclass(frozen=True)
 class SessionShown:
-    """A page of a session's stops, the oldest first, and all of its agents."""
+    """A page of a session's stops, the oldest first, and the first of its agents."""
 
     host: str
     id: str
     agents: tuple[PastAgent, ...]  # the main one first
+    sent_back: int  # how often all of its agents were
+    last: PastStop | None
     tasks: tuple[tuple[str, str], ...]  # that it works on, if it is supervised: id and name
     stops: tuple[PastStop, ...]
     older: int  # for `before`; 0: there are none
@@ -54,8 +55,9 @@ def load(site: Site, query: Query) -> SessionShown:
         raise NotShownError("A session is named by its host and its id: /session?host=…&id=…")
     wanted = replace(stop_filter(query, most=_MOST_STOPS), session=session, is_whole_session=True)
     agents = session_agents(site.ledger, host, session, _MOST_AGENTS)
+    newest, sent_back = session_totals(site.ledger, host, session)
     is_newest = not wanted.before and not wanted.after
-    found = search(site.ledger, from_newest(wanted, agents) if is_newest else wanted)
+    found = search(site.ledger, from_newest(wanted, newest) if is_newest else wanted)
     if not agents and not found.stops and not found.is_cut:
         raise NotFoundError(
             f"No stop of session {one_line(session)} of {one_line(host)} is recorded. Old ones are "
@@ -66,6 +68,8 @@ def load(site: Site, query: Query) -> SessionShown:
         host=host,
         id=session,
         agents=tuple(agents),
+        sent_back=sent_back,
+        last=read_stop(site.ledger, newest) if newest else None,
         tasks=tuple((view.task.id, name_of(view)) for view in tasks),
         stops=found.stops[::-1],
         older=found.older,
@@ -74,12 +78,12 @@ def load(site: Site, query: Query) -> SessionShown:
     )
 
 
-def from_newest(wanted: StopFilter, agents: Sequence[PastAgent]) -> StopFilter:
-    """Return a search that begins at the newest stop of a session's agents.
+def from_newest(wanted: StopFilter, newest: int) -> StopFilter:
+    """Return a search that begins at the newest stop of a session.
 
     Without a look at those of others since, which may be very many.
     """
-    return replace(wanted, before=max(agent.stop for agent in agents) + 1) if agents else wanted
+    return replace(wanted, before=newest + 1) if newest else wanted
 
 
 def plain(data: SessionShown) -> dict[str, Any]:
@@ -110,18 +114,17 @@ def _note(data: SessionShown) -> Node:
 
 
 def _facts(data: SessionShown) -> Element:
-    newest = max(data.agents, key=lambda agent: agent.stop, default=None)
+    newest = data.last
     place = newest.place if newest else ""
-    used = sum(agent.history.session_blocks for agent in data.agents)
     last: Node = None
-    if newest and newest.stop:
-        number = h.a(href=f"/stops/{newest.stop}")[f"stop {newest.stop}"]
-        last = [chip(newest.outcome, newest.why), " ", number, " ", ago(newest.seen_at), " ago"]
+    if newest:
+        number = h.a(href=f"/stops/{newest.id}")[f"stop {newest.id}"]
+        last = [chip(newest.outcome, newest.why), " ", number, " ", ago(newest.begun_at), " ago"]
     return facts([
         ("host", one_line(data.host)),
         ("place", place and h.a(href=address("/stops", {"place": place}))[one_line(place)]),
         ("task", [_task(task, name) for task, name in data.tasks]),
-        ("sent back", times(used)),
+        ("sent back", times(data.sent_back)),
         ("last stop", last),
     ])  # fmt: skip
 

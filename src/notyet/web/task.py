@@ -14,7 +14,7 @@ from notyet.core.text import shortened
 from notyet.errors import Refused
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.outbox import Outbox
-from notyet.ledger.past_stops import StopFilter, session_agents
+from notyet.ledger.past_stops import StopFilter, session_totals
 from notyet.ledger.stop_search import search
 from notyet.ledger.tasks import Tasks
 from notyet.status.task_words import whole_json
@@ -94,9 +94,9 @@ def load(site: Site, query: Query) -> TaskShown:
     view = _view(tasks, query["id"])
     course = tasks.course(view.task.id, _MOST_RUNS)
     session = _session(view)
-    agents = session_agents(site.ledger, SUPERVISED_HOST, session, _MOST_CHILDREN)
+    newest, _ = session_totals(site.ledger, SUPERVISED_HOST, session)
     wanted = StopFilter(session=session, is_whole_session=True, most=_MOST_STOPS)
-    found = search(site.ledger, from_newest(wanted, agents)).stops
+    found = search(site.ledger, from_newest(wanted, newest)).stops
     result = Outbox(site.ledger.connection).read(view.task.id)
     turns = tuple(run.turn for run in course.runs if run.turn)
     return TaskShown(

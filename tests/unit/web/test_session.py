@@ -9,6 +9,7 @@ from notyet.core.task import Task
 from notyet.core.verdict import skipped
 from notyet.ledger.leases import Leases
 from notyet.ledger.tasks import Tasks
+from notyet.web import session
 from supervised import first_run
 from support import EVERY_SCOPE, decide, gate, stop
 
@@ -44,6 +45,16 @@ def test_a_conversation_goes_from_answer_to_gates_to_send_back(page):
     assert "<dt>sent back</dt><dd>once</dd>" in shown
     assert 'href="/stops?place=%2Fp"' in shown
     assert "hx-select-oob" in shown
+
+
+def test_very_many_subagents_hide_neither_stops_nor_send_backs(page, monkeypatch):
+    monkeypatch.setattr(session, "_MOST_AGENTS", 2)
+    for agent in ("a", "b", "c", "d"):
+        check(page, Block("x"), scope="subagent", agent_id=agent, last_message=agent)
+    shown = page.get(HERE).text
+    assert [number for *_, number in moments(shown)] == [1, 2, 3, 4]
+    assert "<dt>sent back</dt><dd>4 times</dd>" in shown
+    assert '<a href="/stops/4">stop 4</a>' in shown.partition('id="conversation"')[0]
 
 
 def test_each_agent_has_a_lane_and_time_goes_down(page):
