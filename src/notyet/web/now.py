@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _LAST_STOPS = 15
 _MOST_AGENTS = 20  # that are shown
-_MOST_TASKS = 1_000  # in which those of a host or place are looked for
+_MOST_TASKS = 1_000  # in which those of a host, place or living supervisor are looked for
 _MOST_DOTS = 12
 _FILTERS = ("host", "place")
 _HOUR, _DAY = 3_600.0, 86_400.0
@@ -126,11 +126,17 @@ def load(site: Site, query: Query) -> NowShown:
 
 def _tasks(site: Site, query: Query) -> tuple[tuple[TaskView, ...], int]:
     """Return the newest tasks at work, and how many there are."""
-    is_all = not is_filtered(query, _FILTERS)
-    page = Tasks(site.ledger).page("active", most=_MOST_AGENTS if is_all else _MOST_TASKS)
-    found = [view for view in (page.tasks if page else ()) if view.owner_alive]
-    if is_all:
-        return tuple(found), tasks_at_work(site.ledger)
+
+    def of_living(most: int) -> list[TaskView]:
+        page = Tasks(site.ledger).page("active", most=most)
+        return [view for view in (page.tasks if page else ()) if view.owner_alive]
+
+    if not is_filtered(query, _FILTERS):
+        count = tasks_at_work(site.ledger)
+        found = of_living(_MOST_AGENTS)
+        if len(found) < min(count, _MOST_AGENTS):  # the newest were left by a dead supervisor
+            found = of_living(_MOST_TASKS)[:_MOST_AGENTS]
+        return tuple(found), count
     folders = below(query["place"])
 
     def matches(view: TaskView) -> bool:
@@ -138,7 +144,7 @@ def _tasks(site: Site, query: Query) -> tuple[tuple[TaskView, ...], int]:
         is_below = any(place == own or place.startswith(under) for own, under, _ in folders)
         return (is_below or not folders) and query["host"] in {"", SUPERVISED_HOST, view.agent}
 
-    found = [view for view in found if matches(view)]
+    found = [view for view in of_living(_MOST_TASKS) if matches(view)]
     return tuple(found[:_MOST_AGENTS]), len(found)
 
 

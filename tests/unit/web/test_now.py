@@ -143,6 +143,16 @@ def test_agents_that_are_not_at_work(page):
     assert "No agent is at work." in page.get("/").text
 
 
+def test_a_dead_supervisor_hides_no_task_of_a_living_one(page, monkeypatch):
+    monkeypatch.setattr("notyet.web.now._MOST_AGENTS", 2)
+    start_task(page.ledger, "living", label="port it")
+    for number in range(3):
+        owner = start_task(page.ledger, f"left-{number}")
+        rows(page.ledger, "UPDATE owners SET lease_until = 0 WHERE id = ?", owner)
+    assert numbers(page)[0] == 1
+    assert "running port it" in part(page.get("/").text, "agents")
+
+
 def test_very_many_agents_are_counted_and_the_first_are_shown(page):
     check(page, Block("x"))
     rows(
