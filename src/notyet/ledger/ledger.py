@@ -79,7 +79,7 @@ ANSWER_AGAIN = (
     f" WHERE id = ? AND digest = ? AND ended_at > ? AND repeated < ? AND outcome IN {REPEATED}"
 )
 # The subagents of a session that have stopped since its user was told of them.
-_UNTOLD = (
+UNTOLD = (
     "SELECT id, last_stop FROM agents"
     " WHERE host = ? AND session_id = ? AND agent_id <> '' AND told < last_stop"
 )
@@ -267,9 +267,9 @@ class Ledger:
         def take(db: sqlite3.Connection) -> tuple[str, ...]:
             from notyet.ledger.untold import tell
 
-            return tell(db, db.execute(_UNTOLD, session).fetchall())
+            return tell(db, db.execute(UNTOLD, session).fetchall())
 
-        if not self.connection.read(lambda db: db.execute(_UNTOLD, session).fetchone(), patience):
+        if not self.connection.read(lambda db: db.execute(UNTOLD, session).fetchone(), patience):
             return ()  # without waiting for writers
         return self.connection.write(take, patience)
 

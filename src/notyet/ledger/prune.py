@@ -55,6 +55,7 @@ _OLD_AGENTS = (
     "DELETE FROM agents WHERE id IN (SELECT id FROM agents INDEXED BY agents_by_time"
     " WHERE seen_at < ? AND (session_blocks = 0 OR seen_at < ?) AND NOT EXISTS"
     " (SELECT 1 FROM stops WHERE stops.agent = agents.id) LIMIT ?)"
+    " AND seen_at < ?"  # again: on PostgreSQL, one that stops just now was seen since
 )
 
 
@@ -148,7 +149,7 @@ def _prune_old(db: sqlite3.Connection, cutoff: float, most: int, kept: int) -> t
 
 def _prune_agents(db: sqlite3.Connection, cutoff: float, at_work: float, most: int) -> int:
     """Delete some agents that were last seen before `cutoff` and have no stops."""
-    return db.execute(_OLD_AGENTS, (cutoff, at_work, most)).rowcount
+    return db.execute(_OLD_AGENTS, (cutoff, at_work, most, cutoff)).rowcount
 
 
 def _at_work(cutoff: float) -> float:
@@ -198,7 +199,7 @@ def _number(db: sqlite3.Connection, name: str) -> int:
 # Tasks of supervised agents, with the transcripts of their sessions.
 
 # An ended task stays while a descendant is active or undelivered: kills and results pass it.
-_OLD_TASKS = """
+OLD_TASKS = """
     WITH RECURSIVE held (id) AS (
       SELECT parent FROM tasks WHERE ended_at IS NULL
       UNION SELECT parent FROM outbox WHERE status IN ('pending', 'leased')
@@ -226,7 +227,7 @@ def sessions_folder(environ: Mapping[str, str]) -> str:
 
 def prune_tasks(db: sqlite3.Connection, cutoff: float, most: int) -> int:
     """Delete at most `most` tasks that ended before `cutoff`; return how many."""
-    found = db.execute(_OLD_TASKS, (cutoff, cutoff, most)).fetchall()
+    found = db.execute(OLD_TASKS, (cutoff, cutoff, most)).fetchall()
     old = [(task,) for task, _ in found]
     for part in _WITH_THEM:
         db.executemany(f"DELETE FROM {part} WHERE task = ?", old)

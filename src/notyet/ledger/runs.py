@@ -51,6 +51,11 @@ _SIGNALS: Mapping[Ending, Signal] = {
     "interrupted": "interrupt",
 }
 
+NOTE_CUT_OFF = (
+    "UPDATE runs SET cut_off = ? WHERE id = ?"
+    " AND EXISTS (SELECT 1 FROM tasks WHERE id = runs.task AND owner = ?)"
+)
+
 
 class Runs:
     """Moves runs, with their steers, messages and results."""
@@ -142,9 +147,10 @@ class Runs:
         """Reserve a steer by hand (K16), once for each key; any process may. Raises Refused."""
 
         def redirect(db: sqlite3.Connection) -> None:
+            found = look(db, task)  # first: on PostgreSQL it locks the task
             if db.execute("SELECT 1 FROM steers WHERE key = ?", (key,)).fetchone():
                 return
-            seen = _active(db, task)
+            seen = _active(found, task)
             if seen.run.state == "steering":
                 raise Refused(f"task {task} is being steered already; wait until that has arrived")
             left = seen.steered_at + pause - time.time()
@@ -177,10 +183,11 @@ class Runs:
         """
 
         def keep(db: sqlite3.Connection) -> None:
+            found = look(db, task)  # first: on PostgreSQL it locks the task
             said = db.execute("SELECT state FROM messages WHERE key = ?", (key,)).fetchone()
             if said is not None and said[0] != "cleared":
                 return
-            seen = _active(db, task)
+            seen = _active(found, task)
             if said is not None:  # said again, it comes after what was said since
                 db.execute("DELETE FROM messages WHERE key = ?", (key,))
             db.execute(
@@ -249,11 +256,7 @@ class Runs:
 
     def note_cut_off(self, run: Run, turn: Turn, owner: int) -> None:
         """Store what a turn cost that a steer ended; it is no answer."""
-        sql = (
-            "UPDATE runs SET cut_off = ? WHERE id = ?"
-            " AND EXISTS (SELECT 1 FROM tasks WHERE id = runs.task AND owner = ?)"
-        )
-        self._connection.execute(sql, (json_of_turn(turn), run.id, owner))
+        self._connection.execute(NOTE_CUT_OFF, (json_of_turn(turn), run.id, owner))
 
     def fail(self, key: str, owner: int, error: str, sent: Sent | None = None) -> Result | None:
         """End a run whose steer cannot be sent, as if there were no gates (K4).
@@ -341,8 +344,7 @@ def _steered(db: sqlite3.Connection, key: str, owner: int) -> Seen | None:
     return seen if seen.steer is not None and seen.steer.key == key else None
 
 
-def _active(db: sqlite3.Connection, task: str) -> Seen:
-    seen = look(db, task)
+def _active(seen: Seen | None, task: str) -> Seen:
     if seen is None:
         raise Refused(f"there is no task {task}; list them with: notyet tasks")
     if not can(seen.run, "kill"):

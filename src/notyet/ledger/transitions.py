@@ -74,7 +74,7 @@ def fail_stop(db: sqlite3.Connection, key: str, why: str) -> None:
     )
 
 
-_LOOK = f"""
+LOOK = f"""
     SELECT about, owner, ref, session_id, user_turn, steers, steered_at, rejected,
            {", ".join("runs." + name for name in RUN_COLUMNS)}
     FROM tasks JOIN runs ON runs.id = tasks.run WHERE tasks.id = ?
@@ -110,7 +110,7 @@ class Seen(Record, kw_only=True):
 
 def look(db: sqlite3.Connection, task: str) -> Seen | None:
     """Return a task; None if it is unknown."""
-    row = db.execute(_LOOK, (task,)).fetchone()
+    row = db.execute(LOOK, (task,)).fetchone()
     if row is None:
         return None
     about, owner, ref, session_id, user_turn, steers, steered_at, rejected = row[:8]
