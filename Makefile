@@ -78,7 +78,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 $(VENV)/installed: pyproject.toml requirements/dev.txt | supported-python
 	@echo "setting up $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) --constraint requirements/dev.txt --editable '.[page]'
+	@$(PIP) --constraint requirements/dev.txt --editable '.[page,postgres]'
 	@touch $@
 
 # The same with the tools that test it.

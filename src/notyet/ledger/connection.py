@@ -301,6 +301,7 @@ class Connection:
 
     def __init__(self, path: str, patience: float, *, repair: bool = True) -> None:
         self.path = path
+        self.beside = path  # the logs of this machine are in this file's folder
         self.patience = patience
         self.for_one_stop = False  # this process serves one stop only
         self.repairs: tuple[str, ...] = ()  # warnings about files that were set aside

@@ -142,12 +142,8 @@ class Ledger:
         self.retention: Retention | None = None  # what a supervisor prunes; None: nothing
         self.newest = 0  # the last stop that was entered here
         self.logged = 0  # the last stop whose output was logged here
-        self.path = (
-            light.abspath(light.fspath(path))
-            if path is not None
-            else default_path(light.variables())
-        )
-        self.connection = Connection(self.path, patience, repair=repair)
+        self.connection = _connection(path, patience, repair=repair)
+        self.path = self.connection.path
 
     @property
     def patience(self) -> float:
@@ -278,13 +274,13 @@ class Ledger:
         self.connection.execute(_ACT, (time.time(), what, key_text(place), key_text(detail)))
 
     def keep_output(self, begun: Begun, report: Report) -> str:
-        """Write a report's whole output to a log beside the ledger; return its path, or ''."""
+        """Write a report's whole output to a log on this machine; return its path, or ''."""
         from notyet.ledger.logs import keep, make_room_for
 
         if self.logged != begun.stop:  # once for all logs of a stop
             self.logged = begun.stop
-            make_room_for(self.path, begun.stop)
-        return keep(self.path, begun.stop, report.gate, report.output)
+            make_room_for(self.connection.beside, begun.stop)
+        return keep(self.connection.beside, begun.stop, report.gate, report.output)
 
     def answer(self, stop: int, patience: float) -> Decision | None:
         """Wait for a stop's decision; None if its process died or took too long."""
@@ -371,6 +367,19 @@ class Ledger:
             return 0
         again = (agent.last_stop, digest, since, REPEATED_AT_MOST)
         return agent.last_stop if db.execute(ANSWER_AGAIN, again).rowcount else 0
+
+
+def _connection(
+    path: str | os.PathLike[str] | None, patience: float, *, repair: bool
+) -> Connection:
+    if path is None:
+        return Connection(default_path(light.variables()), patience, repair=repair)
+    path = light.fspath(path)
+    if path.startswith(("postgresql://", "postgres://")):
+        from notyet.ledger.postgres import PostgresConnection
+
+        return PostgresConnection(path, patience, repair=repair)
+    return Connection(light.abspath(path), patience, repair=repair)
 
 
 class AgentRow(Record, kw_only=True):

@@ -11,6 +11,7 @@ import time
 
 from notyet.core.record import Record
 from notyet.errors import LedgerError
+from notyet.ledger.connection import sqlite3_module
 from notyet.ledger.ledger import ASKER, LOSE, is_lost
 from notyet.ledger.logs import make_room
 from notyet.ledger.passes import forget
@@ -79,7 +80,7 @@ def tidy(ledger: Ledger, retention: Retention) -> None:
     except LedgerError:
         return  # the next stop reports it
     finally:
-        make_room(ledger.path, retention, ledger.newest)
+        make_room(ledger.connection.beside, retention, ledger.newest)
 
 
 def prune(ledger: Ledger, retention: Retention) -> Pruned:
@@ -91,7 +92,7 @@ def prune(ledger: Ledger, retention: Retention) -> Pruned:
         stops, agents = stops + some[0], agents + some[1]
         if max(some) < AT_ONCE:
             break
-    logs = make_room(ledger.path, retention, ledger.newest)
+    logs = make_room(ledger.connection.beside, retention, ledger.newest)
     return Pruned(stops=stops, tasks=tasks, agents=agents, logs=logs)
 
 
@@ -180,7 +181,13 @@ def shrink(ledger: Ledger) -> int:
 
 
 def used(db: sqlite3.Connection) -> int:
-    """Return how many bytes of the file are in use."""
+    """Return how many bytes of the file are in use; 0 for PostgreSQL.
+
+    There, rows that were deleted count until it reuses their space, so that all would be deleted.
+    """
+    is_file = isinstance(db, sqlite3_module.Connection)
+    if not is_file:
+        return 0
     pages = _number(db, "page_count") - _number(db, "freelist_count")
     return pages * _number(db, "page_size")
 

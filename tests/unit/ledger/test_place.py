@@ -10,6 +10,8 @@ from notyet.ledger import repair as disk
 from notyet.ledger.connection import make_private
 from support import decide, rows, stop
 
+pytestmark = pytest.mark.file_only("its place")
+
 
 def test_files_are_private_and_so_are_new_folders(tmp_path):
     before = os.umask(0)

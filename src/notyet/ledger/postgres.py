@@ -1,0 +1,458 @@
+"""The ledger on PostgreSQL: one database, shared by the supervisors of many machines.
+
+The statements and the moves are those of the SQLite file; postgres_sql.py has what differs. Nothing
+is kept in the session of a connection, so that pgbouncer may give each transaction another one.
+
+A transaction that lost a race is run again: after a duplicate key, another process made the row
+first. So is one whose connection broke before COMMIT was sent, for the server has undone it. After
+a COMMIT without an answer, the server is asked what became of the transaction: repeating it could
+enter a stop twice.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import time
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair, NotyetError
+from notyet.ledger.connection import (
+    APPLICATION,
+    FIRST_VERSION,
+    VERSION,
+    Connection,
+    default_path,
+    expect_readable,
+    open_empty,
+)
+from notyet.ledger.migrations import STEPS
+from notyet.ledger.postgres_sql import LOCKS, first_tables, restored, stored, translate, with_types
+
+try:
+    import psycopg
+    from psycopg.adapt import Loader
+    from psycopg.conninfo import conninfo_to_dict
+    from psycopg.pq import TransactionStatus
+except ImportError as missing:  # also where it finds no library of PostgreSQL
+    raise LedgerError(
+        "on PostgreSQL", 'it needs psycopg; install it with: pip install "notyet[postgres]"'
+    ) from missing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import TypeVar
+
+    from psycopg.abc import Buffer
+
+    T = TypeVar("T")
+    Work = Callable[[Any], T]  # of a Transaction; SQLite's connections have the same methods
+
+SCHEMA = "notyet"
+_SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_NOT_AN_ADDRESS = (
+    "it is not an address of PostgreSQL; write postgresql://USER@HOST:5432/DATABASE, "
+    "with special characters of a password in percent encoding"
+)
+_DEFAULTS = {
+    "connect_timeout": "5",  # seconds for each of its hosts
+    "tcp_user_timeout": "30000",  # milliseconds until a silent network counts as broken
+    "keepalives_idle": "30",
+    "fallback_application_name": "notyet",
+}
+_OLDEST_SERVER = 13_00_00  # has pg_current_xact_id and pg_xact_status
+_LONGEST_WAIT = 1.0  # seconds for a lock in one try: a fork waits for it
+_IDLE = "10s"  # a suspended process must not keep its locks: others wait for them
+# Where it is off, a crash of the server undoes what was committed: a prompt would be sent again.
+_SYNCHRONOUS = (
+    "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
+    " ELSE current_setting('synchronous_commit') END"
+)
+_LOST_RACE = {"23505", "40001", "40P01", "55P03"}  # duplicate key, conflict, deadlock, lock timeout
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02  # after a lost race
+_RECONNECT_PAUSE = 0.05
+
+
+class Address:
+    """Where a ledger is: the URL without its password for people, and all of it for psycopg."""
+
+    def __init__(self, url: str) -> None:
+        self.shown = masked(url)
+        place, _, query = url.partition("?")
+        options = [part for part in query.split("&") if part]
+        own = [part for part in options if part.startswith("schema=")]
+        others = "&".join(part for part in options if part not in own)
+        self.schema = own[-1].partition("=")[2] if own else SCHEMA
+        if not _SCHEMA_NAME.fullmatch(self.schema):
+            what = "its schema must be a name of small letters, digits and _"
+            raise LedgerError(self.shown, f"{what}; write for example ?schema={SCHEMA}")
+        try:
+            known = conninfo_to_dict(f"{place}?{others}" if others else place)
+        except psycopg.ProgrammingError:
+            raise LedgerError(self.shown, _NOT_AN_ADDRESS) from None  # its text has the password
+        ports = str(known.get("port") or "5432")
+        if not all(port.isdecimal() for port in ports.split(",")):
+            raise LedgerError(self.shown, _NOT_AN_ADDRESS)
+        self.options: dict[str, Any] = _DEFAULTS | known | {"client_encoding": "UTF8"}
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """Return a new connection. Raises psycopg.Error."""
+        db = psycopg.connect(autocommit=True, cursor_factory=psycopg.ClientCursor, **self.options)
+        db.adapters.register_loader("numeric", _Number)
+        return db
+
+
+def masked(url: str) -> str:
+    """Return a URL without passwords; too much is hidden rather than too little."""
+    scheme, _, rest = url.partition("://")
+    user, at, place = rest.rpartition("@")
+    name, colon, _ = user.partition(":")
+    rest = f"{name}:***{at}{place}" if colon else rest
+    return f"{scheme}://" + re.sub(r"(?i)\b(\w*password)=[^&]*", r"\1=***", rest)
+
+
+class _Number(Loader):
+    """Sums are numeric; in SQLite they are integers and floats."""
+
+    def load(self, data: Buffer) -> int | float:
+        text = bytes(data)
+        return int(text) if text.lstrip(b"-").isdigit() else float(text)
+
+
+class Rows:
+    """What a statement found or changed."""
+
+    def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
+        self.rowcount = cursor.rowcount
+        found = cursor.fetchall() if cursor.description else []
+        self._rows = iter([restored(row) for row in found])
+
+    def fetchone(self) -> Any:
+        """Return the next row, None after the last."""
+        return next(self._rows, None)
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows that are left."""
+        return list(self._rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._rows
+
+
+class Transaction:
+    """A transaction with the methods of a SQLite connection that the ledger uses.
+
+    It begins with its first statement, in the same message: a round trip costs more than all
+    that PostgreSQL does meanwhile.
+    """
+
+    def __init__(
+        self, db: psycopg.Connection[Any], schema: str, patience: float, *, is_writing: bool
+    ) -> None:
+        self.id = ""  # PostgreSQL's number of a write transaction, once it has begun
+        self.is_single = False  # it commits with its first statement, too
+        self._db = db
+        self._schema = schema
+        self._patience = patience
+        self._is_writing = is_writing
+        self._locked: set[str] = set()
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Rows:
+        """Lock what the statement's guard is about, and run it."""
+        return self._send([*self._locks(statement, values), self._bound(statement, values)])
+
+    def executemany(self, statement: str, many: Iterable[Sequence[Any]]) -> None:
+        """Run a statement with many values, in one message."""
+        sent = [
+            part
+            for values in many
+            for part in (*self._locks(statement, values), self._bound(statement, values))
+        ]
+        if sent:
+            self._send(sent)
+
+    def commit(self) -> None:
+        """End the transaction, if it has begun."""
+        if self._db.info.transaction_status != TransactionStatus.IDLE:
+            self._db.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Undo the transaction, if it has begun."""
+        if not self._db.closed and self._db.info.transaction_status != TransactionStatus.IDLE:
+            self._db.execute("ROLLBACK")
+
+    def _send(self, parts: list[str]) -> Rows:
+        is_first = self._db.info.transaction_status == TransactionStatus.IDLE
+        if is_first:
+            parts = [*self._beginning(), *parts]
+        if self.is_single:
+            parts.append("COMMIT")
+        cursor = self._db.cursor()
+        cursor.execute(";".join(parts).encode())
+        if is_first:
+            cursor.nextset()  # after BEGIN
+            self.id = str(next(cursor)[0])
+        for _ in range(len(parts) - 1 - is_first - self.is_single):
+            cursor.nextset()
+        return Rows(cursor)
+
+    def _beginning(self) -> list[str]:
+        place = f"set_config('search_path', '{self._schema}', true)"
+        if not self._is_writing:
+            return ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", f"SELECT '', {place}"]
+        settings = {
+            "lock_timeout": f"'{max(1, round(self._patience * 1000))}ms'",
+            "idle_in_transaction_session_timeout": f"'{_IDLE}'",
+            "synchronous_commit": _SYNCHRONOUS,
+        }
+        set_all = ", ".join(f"set_config('{name}', {to}, true)" for name, to in settings.items())
+        number = "pg_current_xact_id()::text"
+        return ["BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT {number}, {place}, {set_all}"]
+
+    def _locks(self, statement: str, values: Sequence[Any]) -> list[str]:
+        if not self._is_writing:
+            return []
+        wanted = [
+            self._bound(lock.statement, [values[number] for number in lock.values])
+            for lock in LOCKS.get(statement, ())
+        ]
+        new = [lock for lock in wanted if lock not in self._locked]
+        self._locked.update(new)
+        return new
+
+    def _bound(self, statement: str, values: Sequence[Any]) -> str:
+        return psycopg.ClientCursor(self._db).mogrify(
+            translate(statement).encode(), [stored(value) for value in values]
+        )
+
+
+class PostgresConnection(Connection):
+    """Runs transactions on one schema of a database; safe in many threads, and after a fork."""
+
+    _db: psycopg.Connection[Any] | None  # type: ignore[assignment]  # of another library
+
+    def __init__(self, url: str, patience: float, *, repair: bool = True) -> None:
+        self._address = Address(url)
+        self._was_open = False
+        super().__init__(self._address.shown, patience, repair=repair)
+        home = default_path(os.environ)
+        # Not the file's own name: its stops have the same numbers.
+        self.beside = f"{home}.{crc32(self.path.encode()):08x}" if home else ""
+
+    def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """Return all rows of one statement, in one round trip."""
+
+        def find(db: Any) -> list[Any]:
+            db.is_single = isinstance(db, Transaction)
+            found: list[Any] = db.execute(statement, values).fetchall()
+            return found
+
+        return self.read(find)
+
+    def checkpoint(self) -> None:
+        """Do nothing: PostgreSQL writes its log back by itself."""
+
+    def write_back(self) -> None:
+        """Do nothing: PostgreSQL writes its log back by itself."""
+
+    def _transact(
+        self, begin: str, work: Work[T], patience: float | None, *, flush: bool = False
+    ) -> T:
+        patience = self.patience if patience is None else min(self.patience, patience)
+        ends = time.monotonic() + patience
+        pause = _FIRST_PAUSE
+        while True:
+            with self._lock:  # not during the pause: a fork must not wait for other processes
+                try:
+                    return self._attempt(begin, work, flush=flush, ends=ends)
+                except NotyetError:  # of the work itself
+                    raise
+                except (psycopg.Error, OSError, ValueError, TypeError, OverflowError) as error:
+                    is_broken = self._is_broken(error)
+                    is_over = time.monotonic() >= ends
+                    if is_over or not (is_broken or _code(error) in _LOST_RACE):
+                        raise self._fault(error, patience) from error
+            time.sleep(_RECONNECT_PAUSE if is_broken else random.uniform(0, pause))  # noqa: S311
+            pause = min(_LONGEST_PAUSE, 2 * pause)
+
+    def _attempt(
+        self,
+        begin: str,
+        work: Work[T],
+        *,
+        flush: bool,  # noqa: ARG002  # PostgreSQL writes every transaction to the disk
+        ends: float = float("inf"),
+    ) -> T:
+        is_writing = begin != "BEGIN"
+        db = self._opened(begin)
+        if db is None:  # a reader finds no ledger
+            return work(open_empty())
+        left = min(_LONGEST_WAIT, max(0.0, ends - time.monotonic()))
+        transaction = Transaction(db, self._address.schema, left, is_writing=is_writing)
+        try:
+            result = work(transaction)
+        except BaseException:
+            self._undo(transaction)
+            raise
+        try:
+            transaction.commit()
+        except psycopg.OperationalError as error:
+            if not self._is_broken(error) or not is_writing:
+                raise
+            self._close()
+            if not self._was_committed(transaction.id, ends):
+                raise
+        return result
+
+    def _undo(self, transaction: Transaction) -> None:
+        try:
+            transaction.rollback()
+        except psycopg.Error:
+            self._close()  # which rolls back as well
+
+    def _was_committed(self, number: str, ends: float) -> bool:
+        """Return True if a transaction was committed whose COMMIT got no answer.
+
+        Raises LedgerError if the server does not say it in time.
+        """
+        while True:
+            try:
+                db = self._opened("BEGIN")
+                row = db and db.execute("SELECT pg_xact_status(%s::xid8)", (number,)).fetchone()
+                if row and row[0] != "in progress":
+                    return bool(row[0] == "committed")
+            except psycopg.Error as error:
+                if _code(error) == "22023":  # the number is of the future: another server
+                    return False
+                if not self._is_broken(error):
+                    raise
+            if time.monotonic() >= ends:
+                what = "the connection broke during a COMMIT, and it is unknown what became of it"
+                raise LedgerError(self.path, f"{what}; it is tried again where that is safe")
+            time.sleep(_RECONNECT_PAUSE)
+
+    # -- opening
+
+    def _opened(self, begin: str) -> psycopg.Connection[Any] | None:  # type: ignore[override]
+        if self._db is not None and self._db.closed:
+            self._close()
+        if self._db is None:
+            db = self._address.connect()
+            try:
+                is_there = self._prepare(db, may_create=self._repair or begin != "BEGIN")
+            except BaseException:
+                db.close()
+                raise
+            if not is_there:
+                db.close()
+                return None
+            self._db, self._was_open = db, True
+        return self._db
+
+    def _prepare(self, db: psycopg.Connection[Any], *, may_create: bool) -> bool:
+        """Check the server and the version of the tables; False if there are none."""
+        server = db.info.server_version
+        if server < _OLDEST_SERVER:
+            what = f"PostgreSQL {server // 10_000} is too old"
+            raise LedgerError(self.path, f"{what}; use version {_OLDEST_SERVER // 10_000} or newer")
+        (encoding,) = _one(db, "SHOW server_encoding")
+        if encoding != "UTF8":
+            what = f"the database has the encoding {encoding}"
+            raise LedgerError(self.path, f"{what}; create it with ENCODING 'UTF8'")
+        version = self._version(db)
+        if version == VERSION:
+            return True
+        if may_create and (self._repair or not version):
+            self._migrate(db)
+            return True
+        if version:
+            what = f"an older notyet wrote it (version {version}, this one reads {VERSION})"
+            raise LedgerNeedsRepair(self.path, f"{what}; the next supervisor updates it")
+        return False
+
+    def _version(self, db: psycopg.Connection[Any]) -> int:
+        table = f"{self._address.schema}.ledger_version"
+        (is_there,) = _one(db, f"SELECT to_regclass('{table}') IS NOT NULL")
+        version = _one(db, f"SELECT max(version) FROM {table}")[0] if is_there else 0
+        expect_readable(self.path, version)
+        return int(version)
+
+    def _migrate(self, db: psycopg.Connection[Any]) -> None:
+        """Create the tables or take the missing steps, one process at a time."""
+        schema = self._address.schema
+        with db.transaction():
+            db.execute(f"SELECT pg_advisory_xact_lock({APPLICATION}, hashtext('{schema}'))")
+            version = self._version(db)  # another process may have been faster
+            if not _one(db, f"SELECT to_regnamespace('{schema}') IS NOT NULL")[0]:
+                db.execute(f"CREATE SCHEMA {schema}")
+            db.execute(f"SET LOCAL search_path TO {schema}")
+            if not version:
+                for statement in first_tables():
+                    db.execute(statement.encode())
+                db.execute("CREATE TABLE ledger_version (version BIGINT NOT NULL)")
+                db.execute("INSERT INTO ledger_version VALUES (0)")
+                version = FIRST_VERSION
+            for step in STEPS[version - FIRST_VERSION :]:
+                step(_Tables(db))  # type: ignore[arg-type]  # it only executes
+            db.execute(f"UPDATE ledger_version SET version = {VERSION}")
+
+    # -- faults
+
+    def _is_broken(self, error: Exception) -> bool:
+        """Return True if a connection broke that had worked, so that a new one may help."""
+        return self._was_open and (
+            (isinstance(error, psycopg.OperationalError) and _code(error) is None)
+            or (_code(error) or "").startswith(("57P", "08", "25P03"))
+        )
+
+    def _fault(self, error: Exception, patience: float) -> LedgerError:
+        """Return the LedgerError for any error: what happened, and what to do."""
+        code = _code(error)
+        said = _first_line(error).replace(str(self._address.options.get("password") or "\0"), "***")
+        role = self._address.options.get("user") or "your role"
+        if code in _LOST_RACE:
+            return LedgerBusy(self.path, f"other processes locked it for over {patience:.2g} s")
+        if isinstance(error, psycopg.OperationalError) and code is None:
+            what = f"PostgreSQL cannot be reached ({said})"
+            return LedgerError(self.path, f"{what}; start it, or correct the address")
+        if code == "42501":
+            grant = f"CREATE SCHEMA {self._address.schema} AUTHORIZATION {role}"
+            what = f"{role} lacks a right ({said})"
+            return LedgerError(self.path, f"{what}; have an administrator run: {grant}")
+        if code == "25006":
+            return LedgerError(self.path, "the database is read-only; use the primary's address")
+        if code in {"53100", "53200", "53300"}:
+            return LedgerError(self.path, f"the server lacks resources ({said}); free some there")
+        if code in {"42P01", "3F000"}:
+            self._close()
+            what = f"the tables of the schema {self._address.schema} are gone"
+            return LedgerError(self.path, f"{what}; was it dropped? The next use creates them anew")
+        if isinstance(error, psycopg.Error | OSError):
+            return LedgerError(self.path, f"PostgreSQL reports: {said}")
+        return LedgerError(self.path, f"{type(error).__name__}: {error}")
+
+
+class _Tables:
+    """Runs the statements of a migration with PostgreSQL's types."""
+
+    def __init__(self, db: psycopg.Connection[Any]) -> None:
+        self._db = db
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Rows:
+        text = translate(with_types(statement)).encode()
+        return Rows(self._db.execute(text, [stored(value) for value in values]))
+
+
+def _one(db: psycopg.Connection[Any], query: str) -> Any:
+    return db.execute(query.encode()).fetchone()
+
+
+def _code(error: Exception) -> str | None:
+    return error.sqlstate if isinstance(error, psycopg.Error) else None
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].strip().rstrip(".")

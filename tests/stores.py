@@ -1,0 +1,72 @@
+"""Where the ledgers of tests are: in SQLite files, or with `--store postgresql` in schemas.
+
+A test that says `Ledger(tmp_path / "ledger.db")` then gets a schema of its own, named after that
+path, in a cluster of the test session. Its address is in the environment, for other processes.
+"""
+
+import hashlib
+import os
+import sqlite3
+from contextlib import closing, contextmanager
+
+URL = "NOTYET_TEST_POSTGRESQL"
+
+
+def place(path):
+    """Return where the ledger of this path is: the path itself, or an address."""
+    path = os.fspath(path)
+    if not os.environ.get(URL) or "://" in path:
+        return path
+    name = hashlib.blake2b(os.path.abspath(path).encode(), digest_size=8).hexdigest()
+    return f"{os.environ[URL]}&schema=n{name}"
+
+
+@contextmanager
+def opened(ledger):
+    """Open the tables of a ledger beside it; what is changed is committed."""
+    if "://" not in ledger.path:
+        with closing(sqlite3.connect(ledger.path)) as db, db:
+            yield db
+        return
+    from notyet.ledger.postgres import Address, Transaction
+
+    address = Address(ledger.path)
+    with closing(address.connect()) as connection:
+        db = Transaction(connection, address.schema, 5.0, is_writing=True)
+        yield db
+        db.commit()
+
+
+def use(monkeypatch):
+    """Have every `Ledger` of this process be where `place` says."""
+    from notyet.ledger import connection, ledger
+
+    made = ledger._connection
+
+    def placed(path, patience, *, repair):
+        path = connection.default_path(os.environ) if path is None else path
+        return made(place(path), patience, repair=repair)
+
+    monkeypatch.setattr(ledger, "_connection", placed)
+
+
+@contextmanager
+def locked(ledger):
+    """Keep all writers of a ledger waiting."""
+    if "://" not in ledger.path:
+        with closing(sqlite3.connect(ledger.path, isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            yield
+        return
+    with opened(ledger) as db:
+        tables = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+        names = ", ".join(name for (name,) in tables)
+        db.execute(f"LOCK TABLE {names} IN EXCLUSIVE MODE")
+        yield
+
+
+def sound(ledger):
+    """Check that a file is not damaged; PostgreSQL answers for itself."""
+    if "://" not in ledger.path:
+        with opened(ledger) as db:
+            assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
