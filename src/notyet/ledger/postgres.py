@@ -231,7 +231,7 @@ class Transaction:
 class PostgresConnection(Connection):
     """Runs transactions on one schema of a database; safe in many threads, and after a fork."""
 
-    _db: psycopg.Connection[Any] | None  # type: ignore[assignment]  # of another library
+    _db: psycopg.Connection[Any] | None = None  # type: ignore[assignment]  # of another library
 
     def __init__(self, url: str, patience: float, *, repair: bool = True) -> None:
         self._address = Address(url)
@@ -245,7 +245,8 @@ class PostgresConnection(Connection):
         """Return all rows of one statement, in one round trip."""
 
         def find(db: Any) -> list[Any]:
-            db.is_single = isinstance(db, Transaction)
+            if isinstance(db, Transaction):
+                db.is_single = True
             found: list[Any] = db.execute(statement, values).fetchall()
             return found
 
@@ -373,19 +374,22 @@ class PostgresConnection(Connection):
         return False
 
     def _version(self, db: psycopg.Connection[Any]) -> int:
-        table = f"{self._address.schema}.ledger_version"
-        (is_there,) = _one(db, f"SELECT to_regclass('{table}') IS NOT NULL")
-        version = _one(db, f"SELECT max(version) FROM {table}")[0] if is_there else 0
+        # Not to_regclass, which answers from a cache: another process may have been faster.
+        schema = self._address.schema
+        known = f"FROM pg_tables WHERE schemaname = '{schema}' AND tablename = 'ledger_version'"
+        if not _one(db, f"SELECT count(*) {known}")[0]:
+            return 0
+        version = int(_one(db, f"SELECT max(version) FROM {schema}.ledger_version")[0])
         expect_readable(self.path, version)
-        return int(version)
+        return version
 
     def _migrate(self, db: psycopg.Connection[Any]) -> None:
         """Create the tables or take the missing steps, one process at a time."""
         schema = self._address.schema
         with db.transaction():
             db.execute(f"SELECT pg_advisory_xact_lock({APPLICATION}, hashtext('{schema}'))")
-            version = self._version(db)  # another process may have been faster
-            if not _one(db, f"SELECT to_regnamespace('{schema}') IS NOT NULL")[0]:
+            version = self._version(db)
+            if not _one(db, f"SELECT count(*) FROM pg_namespace WHERE nspname = '{schema}'")[0]:
                 db.execute(f"CREATE SCHEMA {schema}")
             db.execute(f"SET LOCAL search_path TO {schema}")
             if not version:
