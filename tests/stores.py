@@ -9,6 +9,8 @@ import os
 import sqlite3
 from contextlib import closing, contextmanager
 
+import postgres_server
+
 URL = "NOTYET_TEST_POSTGRESQL"
 
 
@@ -35,6 +37,43 @@ def opened(ledger):
         db = Transaction(connection, address.schema, 5.0, is_writing=True)
         yield db
         db.commit()
+
+
+def records(ledger, sql, *values):
+    """Return rows as dictionaries; none where there is no ledger yet."""
+    if "://" not in ledger.path:
+        try:
+            with closing(sqlite3.connect(f"file:{ledger.path}?mode=ro", uri=True)) as db:
+                db.row_factory = sqlite3.Row
+                return [dict(row) for row in db.execute(sql, values)]
+        except sqlite3.OperationalError:
+            return []
+    import psycopg
+    from psycopg.rows import dict_row
+
+    from notyet.ledger.postgres import Address
+    from notyet.ledger.postgres_sql import translate
+
+    address = Address(ledger.path)
+    with closing(address.connect()) as connection:
+        connection.row_factory = dict_row
+        connection.execute(f"SET search_path TO {address.schema}")
+        try:
+            return connection.execute(translate(sql), values).fetchall()
+        except psycopg.errors.UndefinedTable:
+            return []
+
+
+@contextmanager
+def cluster():
+    """Start a PostgreSQL server, and have the ledgers of this process and its children on it."""
+    server = postgres_server.Cluster()
+    try:
+        os.environ[URL] = server.url()
+        yield server
+    finally:
+        os.environ.pop(URL, None)
+        server.close()
 
 
 def use(monkeypatch):

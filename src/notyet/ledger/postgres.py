@@ -73,6 +73,7 @@ _SYNCHRONOUS = (
 _LOST_RACE = {"23505", "40001", "40P01", "55P03"}  # duplicate key, conflict, deadlock, lock timeout
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02  # after a lost race
 _RECONNECT_PAUSE = 0.05
+_STARTING = ("starting up", "shutting down", "recovery", "not yet accepting", "too many clients")
 
 
 class Address:
@@ -405,11 +406,13 @@ class PostgresConnection(Connection):
     # -- faults
 
     def _is_broken(self, error: Exception) -> bool:
-        """Return True if a connection broke that had worked, so that a new one may help."""
-        return self._was_open and (
-            (isinstance(error, psycopg.OperationalError) and _code(error) is None)
-            or (_code(error) or "").startswith(("57P", "08", "25P03"))
-        )
+        """Return True if a connection broke, or cannot be made yet, so that a new one may help."""
+        code = _code(error)
+        if code is not None or not isinstance(error, psycopg.OperationalError):
+            return (code or "").startswith(("57P", "08", "25P03"))
+        # Errors of connecting have no code. A server that answers has a reason, unless it starts.
+        text = str(error)
+        return self._was_open or "FATAL" not in text or any(word in text for word in _STARTING)
 
     def _fault(self, error: Exception, patience: float) -> LedgerError:
         """Return the LedgerError for any error: what happened, and what to do."""

@@ -112,7 +112,8 @@ def test_an_unused_ledger_connects_to_nothing():
 
 
 def test_a_server_that_is_down_is_said_with_what_to_do(cluster):
-    refused("postgresql://me:geheim@/x?host=/nowhere", "cannot be reached", "start it, or correct")
+    nowhere = "postgresql://me:geheim@/x?host=/nowhere"
+    refused(nowhere, "cannot be reached", "start it, or correct", patience=0.1)
     refused(cluster.url(database="missing"), 'database "missing" does not exist', "correct the add")
     refused(cluster.url(user="stranger"), 'role "stranger" does not exist', "correct the address")
 
@@ -149,6 +150,14 @@ def test_a_schema_that_was_dropped_is_said_and_made_anew(ledger, cluster):
     with pytest.raises(LedgerError, match="are gone; was it dropped"):
         ledger.begin(stop())
     assert ledger.begin(stop()).stop == 1
+
+
+def test_a_server_that_is_just_started_is_waited_for(url, cluster):
+    cluster.stop()
+    starting = threading.Timer(0.5, cluster.start)
+    starting.start()
+    assert decide(Ledger(url, patience=30), stop()) == 1
+    starting.join()
 
 
 # Versions.
