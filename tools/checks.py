@@ -1,4 +1,4 @@
-"""Run checks and print a short summary: `all`, `lint`, `clients`, `bench`, `browser` or `postgres`."""
+"""Run checks and print a short summary; `python tools/checks.py help` lists the groups."""
 
 from __future__ import annotations
 

@@ -462,4 +462,4 @@ def _code(error: Exception) -> str | None:
 
 def _first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].strip().rstrip(".")
+    return lines[0].rpartition("failed: ")[2].strip().rstrip(".")  # not what psycopg says before

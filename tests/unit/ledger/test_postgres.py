@@ -1,5 +1,7 @@
 """What only a ledger on PostgreSQL meets: addresses, roles, broken connections, races."""
 
+import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -20,7 +22,7 @@ from notyet.ledger.postgres_sql import restored, stored
 from notyet.ledger.tasks import Tasks
 from stores import opened
 from supervised import first_run
-from support import decide, rows, stop
+from support import decide, rows, stop, wait_for
 
 BLOCKED = Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=10**6)
 
@@ -373,3 +375,42 @@ def test_a_prompt_is_not_marked_as_sent_by_an_owner_that_is_just_losing_the_task
         time.sleep(0.2)
     late.join()
     assert marked == [False]
+
+
+# Behind pgbouncer.
+
+
+@pytest.fixture
+def pooled(cluster):
+    """Return the address of a pgbouncer that gives each transaction another connection."""
+    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        pytest.skip("there is no pgbouncer (Debian: apt-get install pgbouncer)")
+    folder = cluster.folder
+    (folder / "bouncer.ini").write_text(
+        f"[databases]\n* = host={folder} user=tester\n[pgbouncer]\nunix_socket_dir = {folder}\n"
+        "listen_port = 6543\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 3\n"
+        "server_round_robin = 1\n"
+    )
+    user = {"user": "nobody"} if os.getuid() == 0 else {}
+    command = [program, "-q", str(folder / "bouncer.ini")]
+    bouncer = subprocess.Popen(command, stderr=subprocess.DEVNULL, **user)
+    wait_for((folder / ".s.PGSQL.6543").exists)
+    yield f"postgresql://tester@/postgres?host={folder}&port=6543&schema=pooled"
+    bouncer.terminate()
+    bouncer.wait()
+
+
+def test_a_pool_in_transaction_mode_makes_no_difference(pooled):
+    def work(name):
+        ledger = Ledger(pooled, patience=30)
+        for number in range(20):
+            begun = ledger.begin(stop(session_id="shared", last_message=f"{name} {number}"))
+            ledger.record(begun, BLOCKED)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Ledger(pooled).begin(stop(session_id="shared")).history.blocks == 120
