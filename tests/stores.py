@@ -7,6 +7,7 @@ path, in a cluster of the test session. Its address is in the environment, for o
 import hashlib
 import os
 import sqlite3
+import sys
 from contextlib import closing, contextmanager
 
 import postgres_server
@@ -87,6 +88,37 @@ def use(monkeypatch):
         return made(place(path), patience, repair=repair)
 
     monkeypatch.setattr(ledger, "_connection", placed)
+    monkeypatch.setattr("notyet.ledger.postgres.Transaction.execute", guarded())
+
+
+# What a move may read without a lock: what is never changed, or what no guard is about.
+_UNGUARDED = {
+    "SELECT task FROM runs WHERE id = ?": "a run stays with its task",
+    "SELECT task FROM steers WHERE key = ?": "so does a steer",
+    "FROM starts": "an agent's files are entered once, and a second row is a duplicate key",
+    "SELECT 1 FROM agents WHERE": "whether an agent has stopped before, where it starts",
+    "FROM passes ORDER BY at": "how old the oldest is that is kept",
+    "begun_at < ?": "old stops, which nothing decides any more",
+    "FROM tasks WHERE owner = ? AND ended_at IS NULL UNION ALL": "each is locked when it changes",
+}
+
+
+def guarded():
+    """Return `Transaction.execute` with a check: a move locks a row before it reads anything."""
+    from notyet.ledger.postgres import Transaction
+    from notyet.ledger.postgres_sql import LOCKS
+
+    original = Transaction.execute
+
+    def execute(self, statement, values=()):
+        words = " ".join(statement.split())
+        is_look = self._is_writing and words.startswith(("SELECT", "WITH"))
+        is_ours = "/src/notyet/" in sys._getframe(1).f_code.co_filename
+        if is_look and is_ours and not self._locked and statement not in LOCKS:
+            assert any(part in words for part in _UNGUARDED), f"no row is locked before: {words}"
+        return original(self, statement, values)
+
+    return execute
 
 
 @contextmanager

@@ -325,9 +325,14 @@ class Connection:
         """Do the same as `write`, and flush it to the disk: it survives a power cut."""
         return self._transact(_TO_WRITE, work, None, flush=True)
 
-    def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        """Return all rows of one statement."""
-        return self.read(lambda db: db.execute(statement, values).fetchall())
+    def rows(
+        self,
+        statement: str,
+        values: tuple[Any, ...] = (),
+        read: Callable[[tuple[Any, ...]], Any] | None = None,
+    ) -> list[Any]:
+        """Return all rows of one statement, or what `read` makes of each."""
+        return self.read(lambda db: read_all(db.execute(statement, values), read))
 
     def state(self) -> tuple[object, int]:
         """Return a value that differs when others have changed the file since, or replaced it.
@@ -459,6 +464,12 @@ class Connection:
             self._file = _identity(self.path)
             self._warnings += warnings
         return self._db
+
+
+def read_all(found: Any, read: Callable[[tuple[Any, ...]], Any] | None) -> list[Any]:
+    """Return the rows that a statement found, or what `read` makes of each."""
+    rows: list[Any] = found.fetchall()
+    return rows if read is None else [read(row) for row in rows]
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -27,6 +27,7 @@ from notyet.ledger.connection import (
     default_path,
     expect_readable,
     open_empty,
+    read_all,
 )
 from notyet.ledger.migrations import STEPS
 from notyet.ledger.postgres_sql import LOCKS, first_tables, restored, stored, translate, with_types
@@ -127,7 +128,8 @@ class Rows:
 
     def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
         self.rowcount = cursor.rowcount
-        found = cursor.fetchall() if cursor.description else []
+        has_rows = cursor.pgresult is not None and cursor.pgresult.nfields
+        found = cursor.fetchall() if has_rows else []
         self._rows = iter([restored(row) for row in found])
 
     def fetchone(self) -> Any:
@@ -155,6 +157,7 @@ class Transaction:
         self.id = ""  # PostgreSQL's number of a write transaction, once it has begun
         self.is_single = False  # it commits with its first statement, too
         self._db = db
+        self._cursor = psycopg.ClientCursor(db)
         self._schema = schema
         self._patience = patience
         self._is_writing = is_writing
@@ -190,7 +193,7 @@ class Transaction:
             parts = [*self._beginning(), *parts]
         if self.is_single:
             parts.append("COMMIT")
-        cursor = self._db.cursor()
+        cursor = self._cursor
         cursor.execute(";".join(parts).encode())
         if is_first:
             cursor.nextset()  # after BEGIN
@@ -224,7 +227,7 @@ class Transaction:
         return new
 
     def _bound(self, statement: str, values: Sequence[Any]) -> str:
-        return psycopg.ClientCursor(self._db).mogrify(
+        return self._cursor.mogrify(
             translate(statement).encode(), [stored(value) for value in values]
         )
 
@@ -242,16 +245,24 @@ class PostgresConnection(Connection):
         # Not the file's own name: its stops have the same numbers.
         self.beside = f"{home}.{crc32(self.path.encode()):08x}" if home else ""
 
-    def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        """Return all rows of one statement, in one round trip."""
+    def read(self, work: Work[T], patience: float | None = None, *, is_single: bool = False) -> T:
+        """Run `work` in one read transaction; a single statement takes one round trip."""
 
-        def find(db: Any) -> list[Any]:
+        def run(db: Any) -> T:
             if isinstance(db, Transaction):
-                db.is_single = True
-            found: list[Any] = db.execute(statement, values).fetchall()
-            return found
+                db.is_single = is_single
+            return work(db)
 
-        return self.read(find)
+        return self._transact("BEGIN", run, patience)
+
+    def rows(
+        self,
+        statement: str,
+        values: tuple[Any, ...] = (),
+        read: Callable[[tuple[Any, ...]], Any] | None = None,
+    ) -> list[Any]:
+        """Return all rows of one statement, or what `read` makes of each."""
+        return self.read(lambda db: read_all(db.execute(statement, values), read), is_single=True)
 
     def checkpoint(self) -> None:
         """Do nothing: PostgreSQL writes its log back by itself."""

@@ -20,7 +20,7 @@ from notyet.ledger.task_rows import (
     storable,
     view_of,
 )
-from notyet.ledger.transitions import LOSE_STOPS, Seen, can, look, new_run
+from notyet.ledger.transitions import LOOK, LOSE_STOPS, Seen, can, look, new_run, seen_of
 from notyet.light import dumps
 
 if TYPE_CHECKING:
@@ -149,7 +149,8 @@ class Tasks:
 
     def look(self, task: str) -> Seen | None:
         """Return a task as it is now, None if it is unknown."""
-        return self._connection.read(lambda db: look(db, task))
+        found = self._connection.rows(LOOK, (task,), seen_of)
+        return found[0] if found else None
 
     def mark_sent(self, run: Run, owner: int, sent: Literal["dispatched", "accepted"]) -> bool:
         """Record that a first prompt is about to be sent, or has arrived; False if not ours.

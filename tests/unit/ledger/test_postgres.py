@@ -20,7 +20,7 @@ from notyet.ledger.leases import Leases
 from notyet.ledger.postgres import Address, masked
 from notyet.ledger.postgres_sql import restored, stored
 from notyet.ledger.tasks import Tasks
-from stores import opened
+from stores import guarded, opened
 from supervised import first_run
 from support import decide, rows, stop, wait_for
 
@@ -375,6 +375,13 @@ def test_a_prompt_is_not_marked_as_sent_by_an_owner_that_is_just_losing_the_task
         time.sleep(0.2)
     late.join()
     assert marked == [False]
+
+
+def test_a_move_that_reads_before_it_locks_is_found_by_the_tests_on_postgresql(ledger, monkeypatch):
+    decide(ledger, stop())
+    monkeypatch.setattr("notyet.ledger.postgres.Transaction.execute", guarded())
+    with pytest.raises(AssertionError, match="no row is locked before: SELECT owner FROM tasks"):
+        ledger.connection.execute("SELECT owner FROM tasks", ())
 
 
 # Behind pgbouncer.
