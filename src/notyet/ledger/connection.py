@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
 
+    from notyet.ledger.postgres import Listener
+
     T = TypeVar("T")
     Work = Callable[[sqlite3_module.Connection], T]
 
@@ -350,6 +352,10 @@ class Connection:
     ) -> int:
         """Run one statement that writes; return how many rows it changed."""
         return self.write(lambda db: db.execute(statement, values).rowcount, patience)
+
+    def listen(self) -> Listener | None:
+        """Return what wakes a supervisor at a change; None: it has to look again and again."""
+        return None
 
     def checkpoint(self) -> None:
         """Write the log back into the file and truncate it, as far as readers allow."""

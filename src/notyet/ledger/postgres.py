@@ -30,7 +30,15 @@ from notyet.ledger.connection import (
     read_all,
 )
 from notyet.ledger.migrations import STEPS
-from notyet.ledger.postgres_sql import LOCKS, first_tables, restored, stored, translate, with_types
+from notyet.ledger.postgres_sql import (
+    LOCKS,
+    NOTICES,
+    first_tables,
+    restored,
+    stored,
+    translate,
+    with_types,
+)
 
 try:
     import psycopg
@@ -232,6 +240,39 @@ class Transaction:
         )
 
 
+class Listener:
+    """A connection of its own that hears which owner has something to do."""
+
+    def __init__(self, db: psycopg.Connection[Any]) -> None:
+        self._db = db
+
+    def is_pooled(self) -> bool:
+        """Return True behind a pool, which makes up the number of a backend: it has many."""
+        return bool(_one(self._db, "SELECT pg_backend_pid()")[0] != self._db.info.backend_pid)
+
+    def listen(self, schema: str) -> None:
+        """Hear notices of this schema from now on."""
+        self._db.execute(f"LISTEN {schema}".encode())
+
+    def fileno(self) -> int:
+        """Return what becomes readable with a notice."""
+        return self._db.fileno()
+
+    def take(self) -> set[int]:
+        """Return the owners that notices came for. Raises OSError if the connection is broken."""
+        try:
+            return {int(notice.payload) for notice in self._db.notifies(timeout=0)}
+        except psycopg.Error as error:
+            raise OSError(_first_line(error)) from error
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._db.close()
+
+    def __del__(self) -> None:
+        self.close()  # nothing may have waited for the thread that made it
+
+
 class PostgresConnection(Connection):
     """Runs transactions on one schema of a database; safe in many threads, and after a fork."""
 
@@ -240,6 +281,7 @@ class PostgresConnection(Connection):
     def __init__(self, url: str, patience: float, *, repair: bool = True) -> None:
         self._address = Address(url)
         self._was_open = False
+        self._is_pooled = False
         super().__init__(self._address.shown, patience, repair=repair)
         home = default_path(os.environ)
         # Not the file's own name: its stops have the same numbers.
@@ -263,6 +305,20 @@ class PostgresConnection(Connection):
     ) -> list[Any]:
         """Return all rows of one statement, or what `read` makes of each."""
         return self.read(lambda db: read_all(db.execute(statement, values), read), is_single=True)
+
+    def listen(self) -> Listener | None:
+        """Return what wakes supervisors; None behind pgbouncer, which may lose notices."""
+        if self._is_pooled:
+            return None
+        try:
+            listener = Listener(self._address.connect())
+            self._is_pooled = listener.is_pooled()
+            if self._is_pooled:
+                return None
+            listener.listen(self._address.schema)
+        except psycopg.Error as error:
+            raise self._fault(error, 0.0) from error
+        return listener
 
     def checkpoint(self) -> None:
         """Do nothing: PostgreSQL writes its log back by itself."""
@@ -404,7 +460,8 @@ class PostgresConnection(Connection):
             if not _one(db, f"SELECT count(*) FROM pg_namespace WHERE nspname = '{schema}'")[0]:
                 db.execute(f"CREATE SCHEMA {schema}")
             db.execute(f"SET LOCAL search_path TO {schema}")
-            if not version:
+            is_new = not version
+            if is_new:
                 for statement in first_tables():
                     db.execute(statement.encode())
                 db.execute("CREATE TABLE ledger_version (version BIGINT NOT NULL)")
@@ -412,6 +469,8 @@ class PostgresConnection(Connection):
                 version = FIRST_VERSION
             for step in STEPS[version - FIRST_VERSION :]:
                 step(_Tables(db))  # type: ignore[arg-type]  # it only executes
+            if is_new:
+                db.execute(NOTICES)
             db.execute(f"UPDATE ledger_version SET version = {VERSION}")
 
     # -- faults

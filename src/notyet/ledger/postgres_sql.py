@@ -63,6 +63,19 @@ def first_tables() -> list[str]:
     return [with_types(statement) for statement in statements(schema())]
 
 
+# Wakes the supervisor whose task another process moved, or whose result is to be delivered.
+NOTICES = """
+    CREATE FUNCTION notify_owner() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      PERFORM pg_notify(TG_TABLE_SCHEMA, NEW.owner::text);
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER tasks_notify AFTER UPDATE OF moved ON tasks
+      FOR EACH ROW WHEN (NEW.moved = 1) EXECUTE FUNCTION notify_owner();
+    CREATE TRIGGER outbox_notify AFTER INSERT OR UPDATE OF status ON outbox
+      FOR EACH ROW WHEN (NEW.status = 'pending') EXECUTE FUNCTION notify_owner();
+"""
+
+
 def all_tables() -> Iterator[str]:
     """Yield the statements that create the tables of today's version."""
     yield from first_tables()

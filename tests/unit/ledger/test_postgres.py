@@ -420,4 +420,6 @@ def test_a_pool_in_transaction_mode_makes_no_difference(pooled):
         thread.start()
     for thread in threads:
         thread.join()
-    assert Ledger(pooled).begin(stop(session_id="shared")).history.blocks == 120
+    ledger = Ledger(pooled)
+    assert ledger.begin(stop(session_id="shared")).history.blocks == 120
+    assert ledger.connection.listen() is None  # so that supervisors poll
