@@ -35,7 +35,7 @@ PARTS = [
     Part("postgres", 5, ["make", "test-postgres"]),
     Part("clients", 25, ["make", "test-clients"]),
     Part("bench", 3, ["make", "test-bench"]),
-    Part("soak", 10, ["make", "soak"]),
+    Part("soak", 12, ["make", "soak"]),
 ]
 
 

@@ -12,6 +12,7 @@ import sys
 import time
 
 import stores
+from postgres_server import missing
 
 PAUSE = 2.0  # seconds of work between two crashes
 
@@ -22,6 +23,9 @@ def main(args):
     parser.add_argument("--at-once", type=int, default=20)
     parser.add_argument("--crashes", type=int, default=10)
     options = parser.parse_args(args)
+    if reason := missing():
+        sys.stdout.write(f"skipped: {reason}\n")
+        return 0
     command = [sys.executable, "-m", "bench.soak_supervised"]
     command += ["--tasks", str(options.tasks), "--at-once", str(options.at_once)]
     with stores.cluster() as cluster:

@@ -26,6 +26,7 @@ from crash.world import World
 from notyet import Ledger
 from notyet.errors import LedgerBusy
 from notyet.ledger import leases
+from postgres_server import missing
 
 KNOWING = ("knows", "cannot know", "cannot be reopened")
 PATIENCE = 30.0
@@ -218,6 +219,9 @@ def main(args):
     parser.add_argument("--only")
     parser.add_argument("--store", choices=["file", "postgresql"], default="file")
     options = parser.parse_args(args)
+    if options.store == "postgresql" and (reason := missing()):
+        say(f"skipped: {reason}")
+        return 0
     with stores.cluster() if options.store == "postgresql" else nullcontext():
         return repeat(options.only) if options.only else crashes(options)
 

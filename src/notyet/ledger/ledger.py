@@ -1,4 +1,4 @@
-"""`Ledger`: one SQLite file, shared by all processes that gate agents.
+"""`Ledger`: one SQLite file, or one schema of PostgreSQL, shared by all that gate agents.
 
 A stop is two short transactions, `begin` and `record`. Both find one row of `agents` by its key,
 so their cost does not depend on the size of the ledger.
@@ -127,6 +127,11 @@ class Ledger:
     for other processes, LedgerBusy is raised; a call can be given less. At its first use, a damaged
     ledger is replaced and an older one brought up to date; with `repair=False`, for readers, the
     file is left as it is and LedgerNeedsRepair is raised.
+
+    `Ledger("postgresql://user@host/database")` is for supervisors on many machines; it needs
+    `pip install "notyet[postgres]"` and PostgreSQL 13 or newer, also behind pgbouncer. Its tables
+    are in the schema `notyet`, or in the one that `?schema=NAME` names. `path` is then the address
+    without its password. Hooks always write a file.
     """
 
     in_memory = False
