@@ -31,7 +31,8 @@ def opened(ledger):
         with closing(sqlite3.connect(ledger.path)) as db, db:
             yield db
         return
-    from notyet.ledger.postgres import Address, Transaction
+    from notyet.ledger.postgres import Address
+    from notyet.ledger.postgres_transaction import Transaction
 
     address = Address(ledger.path)
     with closing(address.connect()) as connection:
@@ -88,7 +89,7 @@ def use(monkeypatch):
         return made(place(path), patience, repair=repair)
 
     monkeypatch.setattr(ledger, "_connection", placed)
-    monkeypatch.setattr("notyet.ledger.postgres.Transaction.execute", guarded())
+    monkeypatch.setattr("notyet.ledger.postgres_transaction.Transaction.execute", guarded())
 
 
 # What a move may read without a lock: what is never changed, or what no guard is about.
@@ -105,8 +106,8 @@ _UNGUARDED = {
 
 def guarded():
     """Return `Transaction.execute` with a check: a move locks a row before it reads anything."""
-    from notyet.ledger.postgres import Transaction
     from notyet.ledger.postgres_sql import LOCKS
+    from notyet.ledger.postgres_transaction import Transaction
 
     original = Transaction.execute
 

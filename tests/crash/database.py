@@ -12,14 +12,15 @@ import sys
 import time
 
 import stores
+from notyet import Ledger, LedgerError
 from postgres_server import missing
 
-PAUSE = 2.0  # seconds of work between two crashes
+ENDED = "SELECT count(*) FROM tasks WHERE ended_at IS NOT NULL"
 
 
 def main(args):
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tasks", type=int, default=300)
+    parser.add_argument("--tasks", type=int, default=600)
     parser.add_argument("--at-once", type=int, default=20)
     parser.add_argument("--crashes", type=int, default=10)
     options = parser.parse_args(args)
@@ -29,24 +30,25 @@ def main(args):
     command = [sys.executable, "-m", "bench.soak_supervised"]
     command += ["--tasks", str(options.tasks), "--at-once", str(options.at_once)]
     with stores.cluster() as cluster:
+        ledger = Ledger(cluster.url(), repair=False)
         soak = subprocess.Popen([*command, "--ledger", cluster.url()])
         crashes = 0
-        while crashes < options.crashes and is_at_work(soak):
-            cluster.crash()
-            crashes += 1
+        while crashes < options.crashes and soak.poll() is None:
+            if ended(ledger) > (crashes + 1) * options.tasks // (options.crashes + 1):
+                cluster.crash()
+                crashes += 1
+            time.sleep(0.02)
         status = soak.wait()
+        ledger.close()
     sys.stdout.write(f"  crashes of the database            {crashes}\n")
-    return status or not crashes
+    return status or crashes < options.crashes
 
 
-def is_at_work(process):
-    """Wait for the next crash; False if the work has ended before."""
-    ends = time.monotonic() + PAUSE
-    while time.monotonic() < ends:
-        if process.poll() is not None:
-            return False
-        time.sleep(0.05)
-    return True
+def ended(ledger):
+    try:
+        return ledger.connection.rows(ENDED)[0][0]
+    except LedgerError:  # it starts
+        return 0
 
 
 if __name__ == "__main__":

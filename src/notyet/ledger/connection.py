@@ -334,7 +334,16 @@ class Connection:
         read: Callable[[tuple[Any, ...]], Any] | None = None,
     ) -> list[Any]:
         """Return all rows of one statement, or what `read` makes of each."""
-        return self.read(lambda db: read_all(db.execute(statement, values), read))
+
+        def find(db: sqlite3_module.Connection) -> list[Any]:
+            rows = db.execute(statement, values).fetchall()
+            return rows if read is None else [read(row) for row in rows]
+
+        return self.read_one(find)
+
+    def read_one(self, work: Work[T]) -> T:
+        """Run one statement that reads."""
+        return self.read(work)
 
     def state(self) -> tuple[object, int]:
         """Return a value that differs when others have changed the file since, or replaced it.
@@ -470,12 +479,6 @@ class Connection:
             self._file = _identity(self.path)
             self._warnings += warnings
         return self._db
-
-
-def read_all(found: Any, read: Callable[[tuple[Any, ...]], Any] | None) -> list[Any]:
-    """Return the rows that a statement found, or what `read` makes of each."""
-    rows: list[Any] = found.fetchall()
-    return rows if read is None else [read(row) for row in rows]
 
 
 def _identity(path: str) -> tuple[int, int] | None:

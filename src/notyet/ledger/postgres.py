@@ -15,6 +15,7 @@ import os
 import random
 import re
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -27,34 +28,24 @@ from notyet.ledger.connection import (
     default_path,
     expect_readable,
     open_empty,
-    read_all,
 )
 from notyet.ledger.migrations import STEPS
-from notyet.ledger.postgres_sql import (
-    LOCKS,
-    NOTICES,
-    first_tables,
-    restored,
-    stored,
-    translate,
-    with_types,
-)
+from notyet.ledger.postgres_sql import NOTICES, first_tables, stored, translate, with_types
 
 try:
     import psycopg
-    from psycopg.adapt import Loader
     from psycopg.conninfo import conninfo_to_dict
     from psycopg.pq import TransactionStatus
+
+    from notyet.ledger.postgres_transaction import Number, Rows, Transaction
 except ImportError as missing:  # also where it finds no library of PostgreSQL
     raise LedgerError(
         "on PostgreSQL", 'it needs psycopg; install it with: pip install "notyet[postgres]"'
     ) from missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from typing import TypeVar
-
-    from psycopg.abc import Buffer
 
     T = TypeVar("T")
     Work = Callable[[Any], T]  # of a Transaction; SQLite's connections have the same methods
@@ -73,13 +64,9 @@ _DEFAULTS = {
 }
 _OLDEST_SERVER = 13_00_00  # has pg_current_xact_id and pg_xact_status
 _LONGEST_WAIT = 1.0  # seconds for a lock in one try: a fork waits for it
-_IDLE = "10s"  # a suspended process must not keep its locks: others wait for them
-# Where it is off, a crash of the server undoes what was committed: a prompt would be sent again.
-_SYNCHRONOUS = (
-    "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
-    " ELSE current_setting('synchronous_commit') END"
-)
-_LOST_RACE = {"23505", "40001", "40P01", "55P03"}  # duplicate key, conflict, deadlock, lock timeout
+_DUPLICATE = "23505"
+_MOST_DUPLICATES = 3  # then it is no race: the next try would have found the row
+_LOST_RACE = {_DUPLICATE, "40001", "40P01", "55P03"}  # others: conflict, deadlock, lock timeout
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02  # after a lost race
 _RECONNECT_PAUSE = 0.05
 _STARTING = ("starting up", "shutting down", "recovery", "not yet accepting", "too many clients")
@@ -110,7 +97,7 @@ class Address:
     def connect(self) -> psycopg.Connection[Any]:
         """Return a new connection. Raises psycopg.Error."""
         db = psycopg.connect(autocommit=True, cursor_factory=psycopg.ClientCursor, **self.options)
-        db.adapters.register_loader("numeric", _Number)
+        db.adapters.register_loader("numeric", Number)
         return db
 
 
@@ -121,123 +108,6 @@ def masked(url: str) -> str:
     name, colon, _ = user.partition(":")
     rest = f"{name}:***{at}{place}" if colon else rest
     return f"{scheme}://" + re.sub(r"(?i)\b(\w*password)=[^&]*", r"\1=***", rest)
-
-
-class _Number(Loader):
-    """Sums are numeric; in SQLite they are integers and floats."""
-
-    def load(self, data: Buffer) -> int | float:
-        text = bytes(data)
-        return int(text) if text.lstrip(b"-").isdigit() else float(text)
-
-
-class Rows:
-    """What a statement found or changed."""
-
-    def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
-        self.rowcount = cursor.rowcount
-        has_rows = cursor.pgresult is not None and cursor.pgresult.nfields
-        found = cursor.fetchall() if has_rows else []
-        self._rows = iter([restored(row) for row in found])
-
-    def fetchone(self) -> Any:
-        """Return the next row, None after the last."""
-        return next(self._rows, None)
-
-    def fetchall(self) -> list[Any]:
-        """Return the rows that are left."""
-        return list(self._rows)
-
-    def __iter__(self) -> Iterator[Any]:
-        return self._rows
-
-
-class Transaction:
-    """A transaction with the methods of a SQLite connection that the ledger uses.
-
-    It begins with its first statement, in the same message: a round trip costs more than all
-    that PostgreSQL does meanwhile.
-    """
-
-    def __init__(
-        self, db: psycopg.Connection[Any], schema: str, patience: float, *, is_writing: bool
-    ) -> None:
-        self.id = ""  # PostgreSQL's number of a write transaction, once it has begun
-        self.is_single = False  # it commits with its first statement, too
-        self._db = db
-        self._cursor = psycopg.ClientCursor(db)
-        self._schema = schema
-        self._patience = patience
-        self._is_writing = is_writing
-        self._locked: set[str] = set()
-
-    def execute(self, statement: str, values: Sequence[Any] = ()) -> Rows:
-        """Lock what the statement's guard is about, and run it."""
-        return self._send([*self._locks(statement, values), self._bound(statement, values)])
-
-    def executemany(self, statement: str, many: Iterable[Sequence[Any]]) -> None:
-        """Run a statement with many values, in one message."""
-        sent = [
-            part
-            for values in many
-            for part in (*self._locks(statement, values), self._bound(statement, values))
-        ]
-        if sent:
-            self._send(sent)
-
-    def commit(self) -> None:
-        """End the transaction, if it has begun."""
-        if self._db.info.transaction_status != TransactionStatus.IDLE:
-            self._db.execute("COMMIT")
-
-    def rollback(self) -> None:
-        """Undo the transaction, if it has begun."""
-        if not self._db.closed and self._db.info.transaction_status != TransactionStatus.IDLE:
-            self._db.execute("ROLLBACK")
-
-    def _send(self, parts: list[str]) -> Rows:
-        is_first = self._db.info.transaction_status == TransactionStatus.IDLE
-        if is_first:
-            parts = [*self._beginning(), *parts]
-        if self.is_single:
-            parts.append("COMMIT")
-        cursor = self._cursor
-        cursor.execute(";".join(parts).encode())
-        if is_first:
-            cursor.nextset()  # after BEGIN
-            self.id = str(next(cursor)[0])
-        for _ in range(len(parts) - 1 - is_first - self.is_single):
-            cursor.nextset()
-        return Rows(cursor)
-
-    def _beginning(self) -> list[str]:
-        place = f"set_config('search_path', '{self._schema}', true)"
-        if not self._is_writing:
-            return ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", f"SELECT '', {place}"]
-        settings = {
-            "lock_timeout": f"'{max(1, round(self._patience * 1000))}ms'",
-            "idle_in_transaction_session_timeout": f"'{_IDLE}'",
-            "synchronous_commit": _SYNCHRONOUS,
-        }
-        set_all = ", ".join(f"set_config('{name}', {to}, true)" for name, to in settings.items())
-        number = "pg_current_xact_id()::text"
-        return ["BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT {number}, {place}, {set_all}"]
-
-    def _locks(self, statement: str, values: Sequence[Any]) -> list[str]:
-        if not self._is_writing:
-            return []
-        wanted = [
-            self._bound(lock.statement, [values[number] for number in lock.values])
-            for lock in LOCKS.get(statement, ())
-        ]
-        new = [lock for lock in wanted if lock not in self._locked]
-        self._locked.update(new)
-        return new
-
-    def _bound(self, statement: str, values: Sequence[Any]) -> str:
-        return self._cursor.mogrify(
-            translate(statement).encode(), [stored(value) for value in values]
-        )
 
 
 class Listener:
@@ -287,24 +157,15 @@ class PostgresConnection(Connection):
         # Not the file's own name: its stops have the same numbers.
         self.beside = f"{home}.{crc32(self.path.encode()):08x}" if home else ""
 
-    def read(self, work: Work[T], patience: float | None = None, *, is_single: bool = False) -> T:
-        """Run `work` in one read transaction; a single statement takes one round trip."""
+    def read_one(self, work: Work[T]) -> T:
+        """Run one statement that reads, in one round trip."""
 
         def run(db: Any) -> T:
             if isinstance(db, Transaction):
-                db.is_single = is_single
+                db.is_single = True
             return work(db)
 
-        return self._transact("BEGIN", run, patience)
-
-    def rows(
-        self,
-        statement: str,
-        values: tuple[Any, ...] = (),
-        read: Callable[[tuple[Any, ...]], Any] | None = None,
-    ) -> list[Any]:
-        """Return all rows of one statement, or what `read` makes of each."""
-        return self.read(lambda db: read_all(db.execute(statement, values), read), is_single=True)
+        return self.read(run)
 
     def listen(self) -> Listener | None:
         """Return what wakes supervisors; None behind pgbouncer, which may lose notices."""
@@ -332,6 +193,7 @@ class PostgresConnection(Connection):
         patience = self.patience if patience is None else min(self.patience, patience)
         ends = time.monotonic() + patience
         pause = _FIRST_PAUSE
+        duplicates = 0
         while True:
             with self._lock:  # not during the pause: a fork must not wait for other processes
                 try:
@@ -340,7 +202,8 @@ class PostgresConnection(Connection):
                     raise
                 except (psycopg.Error, OSError, ValueError, TypeError, OverflowError) as error:
                     is_broken = self._is_broken(error)
-                    is_over = time.monotonic() >= ends
+                    duplicates += _code(error) == _DUPLICATE
+                    is_over = time.monotonic() >= ends or duplicates > _MOST_DUPLICATES
                     if is_over or not (is_broken or _code(error) in _LOST_RACE):
                         raise self._fault(error, patience) from error
             time.sleep(_RECONNECT_PAUSE if is_broken else random.uniform(0, pause))  # noqa: S311
@@ -357,7 +220,8 @@ class PostgresConnection(Connection):
         is_writing = begin != "BEGIN"
         db = self._opened(begin)
         if db is None:  # a reader finds no ledger
-            return work(open_empty())
+            with closing(open_empty()) as empty:
+                return work(empty)
         left = min(_LONGEST_WAIT, max(0.0, ends - time.monotonic()))
         transaction = Transaction(db, self._address.schema, left, is_writing=is_writing)
         try:
@@ -367,11 +231,10 @@ class PostgresConnection(Connection):
             raise
         try:
             transaction.commit()
-        except psycopg.OperationalError as error:
-            if not self._is_broken(error) or not is_writing:
-                raise
+        except BaseException as error:
             self._close()
-            if not self._was_committed(transaction.id, ends):
+            is_lost = isinstance(error, psycopg.Error) and self._is_broken(error)
+            if not is_lost or not is_writing or not self._was_committed(transaction.id, ends):
                 raise
         return result
 
@@ -405,7 +268,9 @@ class PostgresConnection(Connection):
     # -- opening
 
     def _opened(self, begin: str) -> psycopg.Connection[Any] | None:  # type: ignore[override]
-        if self._db is not None and self._db.closed:
+        if self._db is not None and (
+            self._db.closed or self._db.info.transaction_status != TransactionStatus.IDLE
+        ):
             self._close()
         if self._db is None:
             db = self._address.connect()
@@ -489,7 +354,7 @@ class PostgresConnection(Connection):
         code = _code(error)
         said = _first_line(error).replace(str(self._address.options.get("password") or "\0"), "***")
         role = self._address.options.get("user") or "your role"
-        if code in _LOST_RACE:
+        if code in _LOST_RACE - {_DUPLICATE}:
             return LedgerBusy(self.path, f"other processes locked it for over {patience:.2g} s")
         if isinstance(error, psycopg.OperationalError) and code is None:
             what = f"PostgreSQL cannot be reached ({said})"

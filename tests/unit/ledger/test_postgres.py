@@ -305,7 +305,7 @@ def test_a_commit_of_unknown_fate_is_said_if_the_server_does_not_come_back(ledge
 
 
 def test_a_suspended_process_does_not_keep_its_locks(ledger, monkeypatch):
-    monkeypatch.setattr("notyet.ledger.postgres._IDLE", "200ms")
+    monkeypatch.setattr("notyet.ledger.postgres_transaction._IDLE", "200ms")
     decide(ledger, stop())
 
     def work(db):
@@ -320,7 +320,40 @@ def test_a_suspended_process_does_not_keep_its_locks(ledger, monkeypatch):
     assert rows(ledger, "SELECT told FROM agents") == [(5,)]
 
 
+class Interrupted(Cut):
+    """A connection during which Ctrl-C is pressed at a COMMIT."""
+
+    def execute(self, sql, *values):
+        if sql == "COMMIT":
+            raise KeyboardInterrupt
+        return self._db.execute(sql, *values)
+
+
+def test_ctrl_c_in_the_midst_of_a_transaction_leaves_no_lock(ledger, url):
+    ledger.begin(stop(session_id="another"))
+    ledger.connection._db = Interrupted(ledger.connection._db, before=True)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.begin(stop())
+    assert not Ledger(url, patience=0.5).begin(stop(last_message="x")).repeats
+
+    def work(db):
+        db.execute("UPDATE agents SET told = 5")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ledger.connection.write(work)
+    assert not Ledger(url, patience=0.5).begin(stop(last_message="y")).repeats
+    assert rows(ledger, "SELECT max(told) FROM agents") == [(0,)]
+
+
 # Races.
+
+
+def test_a_duplicate_that_is_no_race_is_said(ledger):
+    insert = "INSERT INTO passes (definition, tree, at) VALUES ('d', 't', 1)"
+    ledger.connection.execute(insert, ())
+    with pytest.raises(LedgerError, match="PostgreSQL reports: duplicate key"):
+        ledger.connection.execute(insert, ())
 
 
 def test_a_lock_is_waited_for_only_as_long_as_asked(ledger):
@@ -379,7 +412,7 @@ def test_a_prompt_is_not_marked_as_sent_by_an_owner_that_is_just_losing_the_task
 
 def test_a_move_that_reads_before_it_locks_is_found_by_the_tests_on_postgresql(ledger, monkeypatch):
     decide(ledger, stop())
-    monkeypatch.setattr("notyet.ledger.postgres.Transaction.execute", guarded())
+    monkeypatch.setattr("notyet.ledger.postgres_transaction.Transaction.execute", guarded())
     with pytest.raises(AssertionError, match="no row is locked before: SELECT owner FROM tasks"):
         ledger.connection.execute("SELECT owner FROM tasks", ())
 
