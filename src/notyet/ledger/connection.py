@@ -13,7 +13,7 @@ import sys
 import time
 from _thread import RLock
 from _weakref import ref
-from errno import EISDIR, ENOENT
+from errno import EINVAL, EISDIR, ENOENT
 
 from notyet import light
 from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair, LedgerNewer, NotyetError
@@ -126,8 +126,11 @@ _one_at_a_time = RLock()  # see make_private
 
 def default_path(environ: Mapping[str, str]) -> str:
     """Return `$NOTYET_LEDGER`, or the file in the XDG state folder."""
-    if environ.get("NOTYET_LEDGER"):
-        return light.abspath(light.expanduser(environ["NOTYET_LEDGER"]))
+    given = environ.get("NOTYET_LEDGER", "")
+    if "://" in given:  # refused when it is opened; the rest may have a password
+        return given.partition("://")[0] + "://"
+    if given:
+        return light.abspath(light.expanduser(given))
     state = state_home(environ)  # empty without a home folder, which opening the file reports
     return light.join(state, "notyet", LEDGER) if state else ""
 
@@ -142,6 +145,8 @@ def make_private(path: str) -> None:
     """Create the file 0600 and its missing folders 0700; existing ones keep their modes."""
     if not path:
         raise FileNotFoundError(ENOENT, "there is no home folder to keep it in")
+    if "://" in path:
+        raise OSError(EINVAL, "it is an address, and hooks and commands need a file")
     missing = []
     folder = light.dirname(path)
     while folder and not light.isdir(folder):
