@@ -92,10 +92,8 @@ def use(monkeypatch):
     monkeypatch.setattr("notyet.ledger.postgres_transaction.Transaction.execute", guarded())
 
 
-# What a move may read without a lock: what is never changed, or what no guard is about.
+# What a move may read without a lock: what no guard is about.
 _UNGUARDED = {
-    "SELECT task FROM runs WHERE id = ?": "a run stays with its task",
-    "SELECT task FROM steers WHERE key = ?": "so does a steer",
     "FROM starts": "an agent's files are entered once, and a second row is a duplicate key",
     "SELECT 1 FROM agents WHERE": "whether an agent has stopped before, where it starts",
     "FROM passes ORDER BY at": "how old the oldest is that is kept",

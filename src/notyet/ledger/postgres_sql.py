@@ -20,7 +20,7 @@ from notyet.ledger.outbox import NEWEST
 from notyet.ledger.prune import OLD_TASKS
 from notyet.ledger.runs import NOTE_CUT_OFF
 from notyet.ledger.tasks import MARK_SENT, OPEN, OWNERS_AT_WORK
-from notyet.ledger.transitions import LOOK, LOSE_STOPS
+from notyet.ledger.transitions import LOOK, LOOK_AT_RUN, LOOK_AT_STEER, LOSE_STOPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +105,8 @@ class Lock(NamedTuple):
 # Moves of many tasks, one at a time: the rows that they find are not locked yet.
 _ALONE = f"SELECT pg_advisory_xact_lock({APPLICATION}, hashtext(current_schema()))"
 _TASK = "SELECT 1 FROM tasks WHERE id = ? FOR UPDATE"
-_TASK_OF_RUN = "SELECT 1 FROM tasks WHERE id = (SELECT task FROM runs WHERE id = ?) FOR UPDATE"
+_TASK_OF_RUN = _TASK.replace("?", "(SELECT task FROM runs WHERE id = ?)")
+_TASK_OF_STEER = _TASK.replace("?", "(SELECT task FROM steers WHERE key = ?)")
 _AGENT = "SELECT 1 FROM agents WHERE host = ? AND session_id = ? AND agent_id = ? FOR UPDATE"
 _AGENT_OF_STOP = (
     "SELECT 1 FROM agents WHERE id = (SELECT agent FROM stops WHERE id = ? AND token = ?)"
@@ -116,6 +117,8 @@ _RESULTS = "SELECT 1 FROM outbox WHERE task = ? FOR UPDATE"
 
 LOCKS: dict[str, tuple[Lock, ...]] = {
     LOOK: (Lock(_TASK, (0,)),),
+    LOOK_AT_RUN: (Lock(_TASK_OF_RUN, (0,)),),
+    LOOK_AT_STEER: (Lock(_TASK_OF_STEER, (0,)),),
     MARK_SENT: (Lock(_TASK_OF_RUN, (3,)),),
     NOTE_CUT_OFF: (Lock(_TASK_OF_RUN, (1,)),),
     LOSE_STOPS: (Lock(_TASK, (0,)),),

@@ -14,6 +14,8 @@ from notyet.core.verdict import Allow, Block, Decision, Halt
 from notyet.errors import Refused
 from notyet.ledger.task_rows import json_of_turn, storable
 from notyet.ledger.transitions import (
+    LOOK_AT_RUN,
+    LOOK_AT_STEER,
     NOT_SENT,
     can,
     clear_machine_messages,
@@ -328,8 +330,7 @@ def run_id(task: str, generation: int) -> str:
 
 def _owned(db: sqlite3.Connection, run: str, owner: int) -> Seen | None:
     """Return the task with this current run, if it is ours."""
-    row = db.execute("SELECT task FROM runs WHERE id = ?", (run,)).fetchone()
-    seen = look(db, row[0]) if row is not None else None
+    seen = look(db, run, LOOK_AT_RUN)
     if seen is None or seen.run.id != run or seen.owner != owner:
         return None
     return seen
@@ -337,8 +338,7 @@ def _owned(db: sqlite3.Connection, run: str, owner: int) -> Seen | None:
 
 def _steered(db: sqlite3.Connection, key: str, owner: int) -> Seen | None:
     """Return the task of a steer in flight, if it is ours."""
-    row = db.execute("SELECT task FROM steers WHERE key = ?", (key,)).fetchone()
-    seen = look(db, row[0]) if row is not None else None
+    seen = look(db, key, LOOK_AT_STEER)
     if seen is None or seen.owner != owner or seen.run.state != "steering":
         return None
     return seen if seen.steer is not None and seen.steer.key == key else None

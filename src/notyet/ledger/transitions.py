@@ -77,14 +77,22 @@ def fail_stop(db: sqlite3.Connection, key: str, why: str) -> None:
 _TASK_COLUMNS = (
     *("about", "owner", "ref", "session_id", "user_turn", "steers", "steered_at", "rejected"),
 )
-LOOK = f"""
-    SELECT {", ".join("tasks." + name for name in _TASK_COLUMNS)},
-           {", ".join("runs." + name for name in RUN_COLUMNS)},
-           {", ".join("steers." + name for name in STEER_COLUMNS)}
-    FROM tasks JOIN runs ON runs.id = tasks.run
-    LEFT JOIN steers ON steers.task = tasks.id AND steers.phase IN ('reserved', 'dispatched')
-    WHERE tasks.id = ?
-"""
+
+
+def _looking_at(task: str) -> str:
+    return f"""
+        SELECT {", ".join("tasks." + name for name in _TASK_COLUMNS)},
+               {", ".join("runs." + name for name in RUN_COLUMNS)},
+               {", ".join("steers." + name for name in STEER_COLUMNS)}
+        FROM tasks JOIN runs ON runs.id = tasks.run
+        LEFT JOIN steers ON steers.task = tasks.id AND steers.phase IN ('reserved', 'dispatched')
+        WHERE tasks.id = {task}
+    """
+
+
+LOOK = _looking_at("?")
+LOOK_AT_RUN = _looking_at("(SELECT task FROM runs WHERE id = ?)")
+LOOK_AT_STEER = _looking_at("(SELECT task FROM steers WHERE key = ?)")
 _NEW_RUN = (
     f"INSERT INTO runs ({', '.join(RUN_COLUMNS)}) VALUES ({', '.join('?' * len(RUN_COLUMNS))})"
 )
@@ -110,9 +118,9 @@ class Seen(Record, kw_only=True):
     steer: Steer | None = None
 
 
-def look(db: sqlite3.Connection, task: str) -> Seen | None:
-    """Return a task; None if it is unknown."""
-    row = db.execute(LOOK, (task,)).fetchone()
+def look(db: sqlite3.Connection, which: str, statement: str = LOOK) -> Seen | None:
+    """Return a task, or with another statement that of a run or steer; None if it is unknown."""
+    row = db.execute(statement, (which,)).fetchone()
     return seen_of(row) if row is not None else None
 
 
