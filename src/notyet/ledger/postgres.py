@@ -37,7 +37,7 @@ try:
     from psycopg.conninfo import conninfo_to_dict
     from psycopg.pq import TransactionStatus
 
-    from notyet.ledger.postgres_transaction import Number, Rows, Transaction
+    from notyet.ledger.postgres_transaction import Answering, Number, Rows, Transaction
 except ImportError as missing:  # also where it finds no library of PostgreSQL
     raise LedgerError(
         "on PostgreSQL", 'it needs psycopg; install it with: pip install "notyet[postgres]"'
@@ -94,9 +94,9 @@ class Address:
             raise LedgerError(self.shown, _NOT_AN_ADDRESS)
         self.options: dict[str, Any] = _DEFAULTS | known | {"client_encoding": "UTF8"}
 
-    def connect(self) -> psycopg.Connection[Any]:
+    def connect(self) -> Answering:
         """Return a new connection. Raises psycopg.Error."""
-        db = psycopg.connect(autocommit=True, cursor_factory=psycopg.ClientCursor, **self.options)
+        db = Answering.connect(autocommit=True, cursor_factory=psycopg.ClientCursor, **self.options)
         db.adapters.register_loader("numeric", Number)
         return db
 
@@ -285,7 +285,7 @@ class PostgresConnection(Connection):
             self._db, self._was_open = db, True
         return self._db
 
-    def _prepare(self, db: psycopg.Connection[Any], *, may_create: bool) -> bool:
+    def _prepare(self, db: Answering, *, may_create: bool) -> bool:
         """Check the server and the version of the tables; False if there are none."""
         server = db.info.server_version
         if server < _OLDEST_SERVER:
@@ -316,9 +316,10 @@ class PostgresConnection(Connection):
         expect_readable(self.path, version)
         return version
 
-    def _migrate(self, db: psycopg.Connection[Any]) -> None:
+    def _migrate(self, db: Answering) -> None:
         """Create the tables or take the missing steps, one process at a time."""
         schema = self._address.schema
+        db.longest_silence = float("inf")  # an index on many rows takes its time
         with db.transaction():
             db.execute(f"SELECT pg_advisory_xact_lock({APPLICATION}, hashtext('{schema}'))")
             version = self._version(db)
@@ -337,6 +338,7 @@ class PostgresConnection(Connection):
             if is_new:
                 db.execute(NOTICES)
             db.execute(f"UPDATE ledger_version SET version = {VERSION}")
+        db.longest_silence = Answering.longest_silence
 
     # -- faults
 

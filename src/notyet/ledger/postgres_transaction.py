@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -12,8 +13,11 @@ from notyet.ledger.postgres_sql import LOCKS, restored, stored, translate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import TypeVar
 
-    from psycopg.abc import Buffer
+    from psycopg.abc import Buffer, PQGen
+
+    T = TypeVar("T")
 
 _IDLE = "10s"  # a suspended process must not keep its locks: others wait for them
 # Where it is off, a crash of the server undoes what was committed: a prompt would be sent again.
@@ -21,6 +25,30 @@ _SYNCHRONOUS = (
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
     " ELSE current_setting('synchronous_commit') END"
 )
+
+
+class Answering(psycopg.Connection[Any]):
+    """A connection that breaks if its server stays silent: a network can stall without an error."""
+
+    longest_silence = 30.0  # seconds; a statement waits for locks much shorter
+
+    def wait(self, gen: PQGen[T], *args: Any, **options: Any) -> T:
+        """Wait as psycopg does, which looks for a Ctrl-C ten times a second."""
+        return super().wait(self._answered(gen), *args, **options)
+
+    def _answered(self, gen: PQGen[T]) -> PQGen[T]:
+        ends = time.monotonic() + self.longest_silence
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() > ends:
+                    self.pgconn.finish()
+                    raise psycopg.OperationalError(f"no answer for {self.longest_silence:g} s")
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
 
 class Number(Loader):

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -302,6 +303,17 @@ def test_a_commit_of_unknown_fate_is_said_if_the_server_does_not_come_back(ledge
     monkeypatch.setitem(connection._address.options, "host", "/nowhere")
     with pytest.raises(LedgerError, match="it is unknown what became of it"):
         ledger.record(begun, BLOCKED)
+
+
+def test_a_server_that_does_not_answer_is_a_broken_connection(ledger, monkeypatch):
+    monkeypatch.setattr("notyet.ledger.postgres_transaction.Answering.longest_silence", 0.3)
+    decide(ledger, stop())
+    backend = ledger.connection.rows("SELECT pg_backend_pid()")[0][0]
+    os.kill(backend, signal.SIGSTOP)
+    try:
+        assert ledger.begin(stop(session_id="after")).stop == 2
+    finally:
+        os.kill(backend, signal.SIGCONT)
 
 
 def test_a_suspended_process_does_not_keep_its_locks(ledger, monkeypatch):
