@@ -16,6 +16,7 @@ import random
 import re
 import time
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -223,7 +224,10 @@ class PostgresConnection(Connection):
             with closing(open_empty()) as empty:
                 return work(empty)
         left = min(_LONGEST_WAIT, max(0.0, ends - time.monotonic()))
-        transaction = Transaction(db, self._address.schema, left, is_writing=is_writing)
+        # A newer notyet may have updated the tables since this process connected.
+        check = partial(expect_readable, self.path)
+        schema = self._address.schema
+        transaction = Transaction(db, schema, left, is_writing=is_writing, check=check)
         try:
             result = work(transaction)
         except BaseException:

@@ -12,7 +12,7 @@ from psycopg.pq import TransactionStatus
 from notyet.ledger.postgres_sql import LOCKS, restored, stored, translate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TypeVar
 
     from psycopg.abc import Buffer, PQGen
@@ -88,7 +88,13 @@ class Transaction:
     """
 
     def __init__(
-        self, db: psycopg.Connection[Any], schema: str, patience: float, *, is_writing: bool
+        self,
+        db: psycopg.Connection[Any],
+        schema: str,
+        patience: float,
+        *,
+        is_writing: bool,
+        check: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.id = ""  # PostgreSQL's number of a write transaction, once it has begun
         self.is_single = False  # it commits with its first statement, too
@@ -97,6 +103,7 @@ class Transaction:
         self._schema = schema
         self._patience = patience
         self._is_writing = is_writing
+        self._check = check  # of the version of the tables, before anything is committed
         self._locked: set[str] = set()
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Rows:
@@ -133,7 +140,8 @@ class Transaction:
         cursor.execute(";".join(parts).encode())
         if is_first:
             cursor.nextset()  # after BEGIN
-            self.id = str(next(cursor)[0])
+            self.id, version, *_ = next(cursor)
+            self._check(version)
         for _ in range(len(parts) - 1 - is_first - self.is_single):
             cursor.nextset()
         return Rows(cursor)
@@ -141,15 +149,16 @@ class Transaction:
     def _beginning(self) -> list[str]:
         place = f"set_config('search_path', '{self._schema}', true)"
         if not self._is_writing:
-            return ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", f"SELECT '', {place}"]
+            return ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", f"SELECT '', 0, {place}"]
         settings = {
             "lock_timeout": f"'{max(1, round(self._patience * 1000))}ms'",
             "idle_in_transaction_session_timeout": f"'{_IDLE}'",
             "synchronous_commit": _SYNCHRONOUS,
         }
         set_all = ", ".join(f"set_config('{name}', {to}, true)" for name, to in settings.items())
-        number = "pg_current_xact_id()::text"
-        return ["BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT {number}, {place}, {set_all}"]
+        version = f"(SELECT max(version) FROM {self._schema}.ledger_version)"
+        known = f"pg_current_xact_id()::text, {version}"
+        return ["BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT {known}, {place}, {set_all}"]
 
     def _locks(self, statement: str, values: Sequence[Any]) -> list[str]:
         if not self._is_writing:

@@ -171,6 +171,8 @@ def test_a_newer_ledger_is_left_alone(ledger, url):
     rows(ledger, "UPDATE ledger_version SET version = 99 RETURNING version")
     said = refused(url, "version 99", f"reads up to {VERSION}; upgrade notyet", kind=LedgerNewer)
     assert url in said
+    with pytest.raises(LedgerNewer):  # which has been connected since before
+        ledger.begin(stop())
 
 
 def test_an_older_ledger_is_updated_by_writers_only(ledger, url, monkeypatch):
