@@ -59,14 +59,14 @@ def group_of(outcome: str, why: str) -> str:
     return _GROUP[LOUD.get(outcome, "")]
 
 
-_WORDS = {"blocked": "sent back", "halted": "turn ended", "observed": "passed", "asking": "running"}
+_WORDS = {"blocked": "sent back", "asking": "being checked"}
 
 
 def outcome_words(outcome: str, why: str) -> str:
     """Return an outcome as people read it: sent back, passed, NOT PASSED, NOT CHECKED, skipped."""
     if group_of(outcome, why) == "not_checked":
         return UNCHECKED
-    return LOUD.get(outcome) or _WORDS.get(outcome, outcome)
+    return LOUD.get(outcome) or _WORDS.get(outcome, outcome.replace("_", " "))
 
 
 def in_log(stop: int) -> str:

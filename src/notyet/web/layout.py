@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import htpy as h
 
 from notyet.core.text import bounded, clean, visible
-from notyet.core.verdict import LOUD, group_of
+from notyet.core.verdict import group_of, outcome_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,16 +37,15 @@ _HTMX = (
     '{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,'
     '"selfRequestsOnly":true,"historyCacheSize":0,"disableInheritance":true}'
 )
-# What people read for an outcome, and the class of its colour.
-_WORDS = {
-    "passed": ("passed", "ok"),
-    "blocked": ("sent back", "back"),
-    "halted": ("halted", "bad"),
-    "observed": ("observed", "mute"),
-    "skipped": ("skipped", "mute"),
-    "asking": ("being checked", "live"),
+# The class of the colour of an outcome, or of its group; others are mute.
+_COLOURS = {
+    "passed": "ok",
+    "blocked": "back",
+    "halted": "bad",
+    "asking": "live",
+    "not_passed": "bad",
+    "not_checked": "warn",
 }
-_GROUP_COLOURS = {"not_passed": "bad", "not_checked": "warn"}
 _REPORT_WORDS = {
     "allowed": ("passed", "ok"),
     "blocked": ("failed", "back"),
@@ -164,10 +163,8 @@ def bar(value: float, most: float) -> Element:
 
 def words_of(outcome: str, why: str = "") -> tuple[str, str]:
     """Return what people read for an outcome, and the class of its colour."""
-    group = group_of(outcome, why)
-    if group:
-        return LOUD.get(outcome, "NOT CHECKED"), _GROUP_COLOURS[group]
-    return _WORDS.get(outcome, (outcome.replace("_", " "), "mute"))
+    colour = _COLOURS.get(group_of(outcome, why) or outcome, "mute")
+    return outcome_words(outcome, why), colour
 
 
 def chip(outcome: str, why: str = "") -> Element:

@@ -59,15 +59,15 @@ def test_the_outcomes_are_the_ten_words_of_the_contract():
     ("outcome", "why", "words"),
     [
         ("passed", "", "passed"),
-        ("observed", "lint would have blocked", "passed"),
+        ("observed", "lint would have blocked", "observed"),
         ("blocked", "tests", "sent back"),
-        ("halted", "tests", "turn ended"),
+        ("halted", "tests", "halted"),
         ("stuck", "tests", "NOT PASSED"),
         ("overridden", "tests", "NOT PASSED"),
         ("failed_open", "tests", "NOT CHECKED"),
         ("skipped", "off", "NOT CHECKED"),
         ("skipped", "unchanged", "skipped"),
-        ("asking", "", "running"),
+        ("asking", "", "being checked"),
         ("", "", ""),
     ],
 )
