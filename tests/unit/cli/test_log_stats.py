@@ -141,6 +141,16 @@ def test_a_filter_that_cuts_off_the_pass_does_not_change_what_was_mended(capsys)
         assert "10/10 (100%)  yes: its blocks are fixed" in shown(capsys, *argv)
 
 
+def test_a_remark_stands_below_its_gate_where_there_is_no_room_beside_it(capsys, monkeypatch):
+    asked(Ledger(), "lint", [Allow()] * 12)
+    monkeypatch.setattr("notyet.cli.log.stats.width", lambda: 80)
+    assert main(["log", "--stats", "--all"]) == 0
+    head, numbers, remark, *_ = capsys.readouterr().out.splitlines()
+    assert head.split() == "GATE RUNS SKIPPED BLOCKED BROKEN P50 P95 IN ALL FIXED".split()
+    assert numbers.split()[:2] == ["lint", "12"]
+    assert remark == "  never blocked, costs 0.0s each"
+
+
 @pytest.mark.parametrize(
     ("values", "line"),
     [

@@ -6,9 +6,19 @@ import math
 import sys
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from notyet.cli.log.stops import ELSEWHERE
 from notyet.cli.streams import json_line
-from notyet.cli.terminal import Style, is_terminal, one_line, table, table_or_list, width
+from notyet.cli.terminal import (
+    Style,
+    is_terminal,
+    one_line,
+    table,
+    table_or_list,
+    width,
+    wrapped,
+)
 from notyet.core.record import as_dict
 from notyet.core.verdict import UNCHECKED, UNPASSED
 from notyet.ledger.stats import stats
@@ -69,6 +79,7 @@ _KINDS = {
     "skipped": ("skipped", "dim"),
     "other": ("other", "cyan"),
 }
+_REMARK_WIDTH = 40  # columns of a remark beside its gate, so that it can be read
 _LEVELS = "▁▂▃▄▅▆▇█"
 
 
@@ -112,8 +123,15 @@ def _print_table(gates: list[GateStats]) -> None:
     names = [_WATCHING.get(_HEAD[at], _HEAD[at]) if watches else _HEAD[at] for at in shown]
     rows = [[_row(gate)[at] for at in shown] for gate in gates]
     right = [name for name in names if name not in _LEFT]
-    for line in table_or_list(names, rows, Style(sys.stdout), right=right):
-        print(line)
+    style = Style(sys.stdout)
+    head, *numbers = table(names[:-1], [row[:-1] for row in rows], style, right=right)
+    widest = max(map(cell_len, numbers))
+    if widest <= width() < widest + _REMARK_WIDTH:  # its remark is below each gate
+        print(head)
+        for line, (*_, remark) in zip(numbers, rows, strict=True):
+            print(line, *(f"  {part}" for part in wrapped(remark, width() - 2)), sep="\n")
+    else:
+        print(*table_or_list(names, rows, style, right=right), sep="\n")
     print()
 
 
