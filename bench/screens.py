@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib.util import find_spec
 from itertools import cycle, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from bench.log import filled, last_session
@@ -41,9 +41,9 @@ def measure(effort: Effort) -> list[Result]:
         return [Missing("the page", "its packages are not installed: make .venv/ready")]
     sizes = effort.sizes(_SIZES)
     with tempfile.TemporaryDirectory(prefix="notyet-bench-") as folder, ExitStack() as stack:
-        small, large = (
-            stack.enter_context(_page(folder, stops)) for stops in (sizes[0], sizes[-1])
-        )
+        # Both before a page is started: it ends a connection that is silent for some seconds.
+        ledgers = [_ledger(folder, stops) for stops in (sizes[0], sizes[-1])]
+        small, large = (stack.enter_context(_page(ledger)) for ledger in ledgers)
         return [*_rows(small, large, effort), *_memory(small, large, effort), _idle(large, effort)]
 
 
@@ -88,20 +88,18 @@ def _idle(page: Page, effort: Effort) -> Result:
 class Page:
     """A `notyet page` that runs, and its cookie."""
 
-    def __init__(
-        self, process: subprocess.Popen[str], stops: int, place: str, session: tuple[str, str]
-    ) -> None:
+    def __init__(self, process: subprocess.Popen[str], ledger: _Ledger) -> None:
         assert process.stdout is not None
-        self.stops = stops
-        host, number = session
+        self.stops = ledger.stops
+        host, number = ledger.session
         self.screens = {
             "Now": "/",
             "Now, 30 days": "/?span=30d",
             "Stops": "/stops",
             "Stops, one outcome": "/stops?outcome=passed",
-            "Stops, one folder": f"/stops?place={place}",
+            "Stops, one folder": f"/stops?place={ledger.place}",
             "Stops, a gate that never ran": "/stops?gate=unheard-of",
-            "Stop": f"/stops/{stops // 2}",
+            "Stop": f"/stops/{ledger.stops // 2}",
             "Session": f"/session?host={host}&id={number}",
             "Tasks": "/tasks",
             "Gates": "/gates",
@@ -156,24 +154,35 @@ class Page:
         return (int(fields[11]) + int(fields[12])) / _CLOCK_TICKS
 
 
-@contextmanager
-def _page(folder: str, stops: int) -> Iterator[Page]:
+class _Ledger(NamedTuple):
+    path: str
+    place: str
+    stops: int
+    session: tuple[str, str]
+
+
+def _ledger(folder: str, stops: int) -> _Ledger:
     say(f"the page: {stops:,} stops")
-    ledger = os.path.join(folder, f"{stops}.db")
-    book = filled(ledger, folder, stops)
+    path = os.path.join(folder, f"{stops}.db")
+    book = filled(path, folder, stops)
     session = last_session(book)
     book.close()
+    return _Ledger(path, folder, stops, session)
+
+
+@contextmanager
+def _page(ledger: _Ledger) -> Iterator[Page]:
     with subprocess.Popen(
         [sys.executable, "-m", "notyet", "page", "--no-open"],
-        cwd=folder,
-        env={"HOME": folder, "PATH": os.environ["PATH"], "NOTYET_LEDGER": ledger},
+        cwd=ledger.place,
+        env={"HOME": ledger.place, "PATH": os.environ["PATH"], "NOTYET_LEDGER": ledger.path},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
         try:
-            yield Page(process, stops, folder, session)
+            yield Page(process, ledger)
         finally:
             process.terminate()
             process.communicate(timeout=20)

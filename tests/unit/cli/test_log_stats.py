@@ -146,7 +146,18 @@ def test_a_remark_stands_below_its_gate_where_there_is_no_room_beside_it(capsys,
     monkeypatch.setattr("notyet.cli.log.stats.width", lambda: 80)
     assert main(["log", "--stats", "--all"]) == 0
     head, numbers, remark, *_ = capsys.readouterr().out.splitlines()
-    assert head.split() == "GATE RUNS SKIPPED BLOCKED BROKEN P50 P95 IN ALL FIXED".split()
+    assert head.split() == [
+        "GATE",
+        "RUNS",
+        "SKIPPED",
+        "BLOCKED",
+        "BROKEN",
+        "P50",
+        "P95",
+        "IN",
+        "ALL",
+        "FIXED",
+    ]
     assert numbers.split()[:2] == ["lint", "12"]
     assert remark == "  never blocked, costs 0.0s each"
 
