@@ -128,10 +128,10 @@ class Ledger:
     ledger is replaced and an older one brought up to date; with `repair=False`, for readers, the
     file is left as it is and LedgerNeedsRepair is raised.
 
-    `Ledger("postgresql://user@host/database")` is for supervisors on many machines; it needs
-    `pip install "notyet[postgres]"` and PostgreSQL 13 or newer, also behind pgbouncer. Its tables
-    are in the schema `notyet`, or in the one that `?schema=NAME` names. `path` is then the address
-    without its password. Hooks always write a file.
+    `Ledger("postgresql://user@host/database")` is for supervisors on many machines; it needs the
+    extra `postgres`, and PostgreSQL 13 or newer, also behind pgbouncer. Its tables are in the
+    schema `notyet`, or in the one that `?schema=NAME` names. `path` is then the address without its
+    password. Hooks always write a file.
     """
 
     in_memory = False

@@ -41,7 +41,8 @@ try:
     from notyet.ledger.postgres_transaction import Answering, Number, Rows, Transaction
 except ImportError as missing:  # also where it finds no library of PostgreSQL
     raise LedgerError(
-        "on PostgreSQL", 'it needs psycopg; install it with: pip install "notyet[postgres]"'
+        "on PostgreSQL",
+        "it needs psycopg, which is not installed; in a checkout, run: pip install '.[postgres]'",
     ) from missing
 
 if TYPE_CHECKING:

@@ -103,7 +103,8 @@ def test_without_psycopg_the_extra_is_named():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == (
-        'ledger on PostgreSQL: it needs psycopg; install it with: pip install "notyet[postgres]"\n'
+        "ledger on PostgreSQL: it needs psycopg, which is not installed;"
+        " in a checkout, run: pip install '.[postgres]'\n"
     )
 
 
