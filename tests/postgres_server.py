@@ -7,7 +7,9 @@ import tempfile
 from pathlib import Path
 
 PROGRAMS = ("initdb", "pg_ctl", "psql")
-_FOLDERS = [*os.get_exec_path(), *map(str, Path("/usr/lib/postgresql").glob("*/bin"))]
+# Debian's are not on PATH. Where psql is hidden from it, the others are to be missing, too.
+_DEBIAN = Path("/usr/lib/postgresql").glob("*/bin") if shutil.which("psql") else ()
+_FOLDERS = [*os.get_exec_path(), *map(str, _DEBIAN)]
 
 
 def missing():
