@@ -1,6 +1,7 @@
 """`notyet trust ssh://...`: files of a workspace, looked at and trusted over SSH (M5, N5)."""
 
 import os
+import shutil
 
 import pytest
 
@@ -154,7 +155,13 @@ def test_a_host_with_an_unknown_key_is_not_connected_to(warm_box, app, trust):
 def test_a_person_at_a_terminal_is_told_what_is_waited_for_and_asked(
     warm_box, app, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("with_runs.clean_environ", _with(warm_box))
+    # What is quick is not announced.
+    slow = tmp_path / "bin" / "ssh"
+    slow.parent.mkdir()
+    slow.write_text(f'#!/bin/sh\nsleep 1\nexec {shutil.which("ssh")} "$@"\n')
+    slow.chmod(0o755)
+    path = f"{slow.parent}{os.pathsep}{os.environ['PATH']}"
+    monkeypatch.setattr("with_runs.clean_environ", _with(warm_box, PATH=path))
     write_there(app, "notyet.toml", '[gates]\na = "x"\n')
     with Terminal(tmp_path, *command_line("trust", warm_box.url(app))) as terminal:
         terminal.expect(f"looking at {warm_box.url(app)}")
@@ -164,7 +171,7 @@ def test_a_person_at_a_terminal_is_told_what_is_waited_for_and_asked(
     assert is_trusted(f"{warm_box.url(app)}/notyet.toml")
 
 
-def _with(box):
+def _with(box, **values):
     from hook_runs import clean_environ
 
-    return lambda **more: clean_environ(**more, **box.environ)
+    return lambda **more: clean_environ(**(more | box.environ | values))
