@@ -164,7 +164,7 @@ def test_a_person_at_a_terminal_is_told_what_is_waited_for_and_asked(
     monkeypatch.setattr("with_runs.clean_environ", _with(warm_box, PATH=path))
     write_there(app, "notyet.toml", '[gates]\na = "x"\n')
     with Terminal(tmp_path, *command_line("trust", warm_box.url(app))) as terminal:
-        terminal.expect(f"looking at {warm_box.url(app)}")
+        terminal.expect("looking at ssh://box/")
         terminal.expect("[y/N]")
         terminal.press(b"y\n")
         assert terminal.wait() == 0
