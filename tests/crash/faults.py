@@ -9,26 +9,25 @@ import itertools
 import os
 import signal
 
+from notyet.ledger.connection import Connection
+
 _passed = itertools.count()
 _names = []
 _target = None
 _signal = signal.SIGKILL
 
 
-def arm(connection, target=None, number=signal.SIGKILL):
-    """Die at this point; with None, only write down which points there are.
-
-    `connection` is the class whose writes are counted.
-    """
+def arm(target=None, number=signal.SIGKILL):
+    """Die at this point; with None, only write down which points there are."""
     global _passed, _target, _signal  # noqa: PLW0603  # of a process that was forked for this
     _passed = itertools.count()
     _names.clear()
     _target, _signal = target, number
-    original = connection._attempt
+    original = Connection._attempt
 
-    def attempt(self, begin, work, **how):
+    def attempt(self, begin, work, *, flush):
         if begin == "BEGIN":
-            return original(self, begin, work, **how)
+            return original(self, begin, work, flush=flush)
         name = work.__qualname__.replace(".<locals>", "").replace(".<lambda>", "")
 
         def written(db):
@@ -36,11 +35,11 @@ def arm(connection, target=None, number=signal.SIGKILL):
             point(f"{name}, before its commit")
             return result
 
-        result = original(self, begin, written, **how)
+        result = original(self, begin, written, flush=flush)
         point(f"{name}, after its commit")
         return result
 
-    connection._attempt = attempt
+    Connection._attempt = attempt
 
 
 def point(name):

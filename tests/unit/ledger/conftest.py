@@ -1,7 +1,5 @@
 """Ledgers for the contract that all of them keep."""
 
-import os
-
 import pytest
 
 from notyet import Allow, Decision, Ledger
@@ -9,7 +7,6 @@ from notyet.core.session import Turn
 from notyet.core.task import Task
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.runs import run_id
-from stores import URL
 from supervised import Dead, first_run
 from support import rows
 
@@ -33,9 +30,7 @@ def reopen():
 
 @pytest.fixture
 def unusable(tmp_path):
-    """Return a ledger whose place is a folder, or a database that does not exist."""
-    if os.environ.get(URL):
-        return Ledger(os.environ[URL].replace("/postgres?", "/missing?"))
+    """Return a ledger whose place is a folder."""
     return Ledger(tmp_path)
 
 

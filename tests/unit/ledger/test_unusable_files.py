@@ -15,8 +15,6 @@ import pytest
 from notyet import Allow, Block, Engine, Ledger, LedgerBusy, light
 from support import gate, stop
 
-pytestmark = pytest.mark.file_only("places and damage")
-
 
 def checked(path, **options):
     ledger = Ledger(path, **options)
