@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-clients test-bench test-browser lint format bench bench-quick soak docs record clean
+.PHONY: help demo test test-clients test-bench test-browser test-postgres lint format bench bench-quick soak docs record clean
 
 help:
 	@echo "make demo    scripted agents meet the gates"
@@ -11,6 +11,7 @@ help:
 	@echo "make test-clients  every proven host as the real program, with a scripted model; fetches them once (about 3.8 GB unpacked for all), HOSTS=goose,droid selects, FULL=1 runs all tests"
 	@echo "make test-bench    the benchmark works (a minute); how fast notyet is, make bench says"
 	@echo "make test-browser  the page in a real Chromium, where there is one"
+	@echo "make test-postgres the ledger and supervisors on a PostgreSQL server of their own, where it is installed"
 	@echo "make lint    ruff, mypy and import-linter only"
 	@echo "make bench   speed, as ratios to a floor measured in the same run; renders docs/performance.md (about five minutes)"
 	@echo "make bench-quick  the same with small sizes, printed only (a minute)"
@@ -34,6 +35,9 @@ test-bench: $(VENV)/ready
 
 test-browser: $(VENV)/browser
 	@$(BIN)/python tools/checks.py browser
+
+test-postgres: $(VENV)/ready
+	@$(BIN)/python tools/checks.py postgres
 
 lint: $(VENV)/ready
 	@$(BIN)/python tools/checks.py lint
@@ -78,7 +82,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 $(VENV)/installed: pyproject.toml requirements/dev.txt | supported-python
 	@echo "setting up $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) --constraint requirements/dev.txt --editable '.[page]'
+	@$(PIP) --constraint requirements/dev.txt --editable '.[page,postgres]'
 	@touch $@
 
 # The same with the tools that test it.

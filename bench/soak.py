@@ -134,6 +134,10 @@ def _others() -> int:
             *("crash.harness", "block_then_pass", "consumer_refuses_first"),
             *("--suspend", "--every", "3"),
         ],
+        "crashes of a supervisor on PostgreSQL": [
+            *("crash.harness", "--store", "postgresql", "--every", "11"),
+        ],
+        "supervised agents on a PostgreSQL server that crashes": ["crash.database"],
         "random lives of supervised agents": [*laws, str(tests / "laws" / "test_supervisor.py")],
     }.items():
         print(f"\n{what}", flush=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import collections
+import functools
 import json
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -33,12 +33,19 @@ SETTINGS = SupervisorSettings(grace=0.05, first_retry=0.05, steer_pause=0.0, led
 PATIENCE = 300.0
 
 
+def ledger_in(folder: str, *, repair: bool = True) -> Ledger:
+    """Return the ledger of a soak: the file in its folder, or where a file `address` says."""
+    address = Path(folder, "address")
+    place = address.read_text() if address.exists() else os.path.join(folder, "ledger.db")
+    return Ledger(place, patience=30.0, repair=repair)
+
+
 class Worker:
     """One process with a supervisor, and its share of the tasks."""
 
     def __init__(self, folder: str, at_once: int) -> None:
         self.folder = folder
-        self.ledger = Ledger(os.path.join(folder, "ledger.db"), patience=30.0)
+        self.ledger = ledger_in(folder)
         self.turns = asyncio.Semaphore(at_once)
         self.ended = 0
         self.memory: list[tuple[int, float]] = []
@@ -137,10 +144,12 @@ def start(folder: str, first: int, last: int, at_once: int) -> subprocess.Popen[
     return subprocess.Popen(command, start_new_session=True)
 
 
-def soak(tasks: int, at_once: int) -> int:
+def soak(tasks: int, at_once: int, ledger: str = "") -> int:
     """Run it; print a table, return 1 if a promise was broken."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="notyet-soak-") as folder:
+        if ledger:
+            Path(folder, "address").write_text(ledger)
         half = tasks // 2
         killed = start(folder, 0, half, at_once // 2)
         other = start(folder, half, tasks, at_once // 2)
@@ -179,16 +188,12 @@ def _wait(condition) -> None:
 
 
 def _query(folder: str, sql: str, *values: object) -> list[tuple[Any, ...]]:
-    path = os.path.join(folder, "ledger.db")
-    if not os.path.exists(path):
-        return []
-    db = sqlite3.connect(path, timeout=30)
-    try:
-        return db.execute(sql, values).fetchall()
-    except sqlite3.OperationalError:
-        return []
-    finally:
-        db.close()
+    return _reader(folder).connection.rows(sql, values)
+
+
+@functools.cache
+def _reader(folder: str) -> Ledger:
+    return ledger_in(folder, repair=False)
 
 
 def _ended(folder: str) -> int:
@@ -216,7 +221,8 @@ def judge(folder: str, tasks: int) -> tuple[dict[str, object], list[str]]:
     ids = [row[0] for row in _query(folder, "SELECT id FROM tasks")]
     lost = [task for task in ids if task not in keys]
     twice = [task for task, known in keys.items() if len(known) > 1]
-    sound = _query(folder, "PRAGMA integrity_check")[0][0]
+    is_file = not Path(folder, "address").exists()
+    sound = _query(folder, "PRAGMA integrity_check")[0][0] if is_file else "ok"
     for what, found in (
         ("tasks are missing", tasks - len(labels)),
         ("tasks were begun twice", sum(count - 1 for count in labels.values())),
@@ -277,10 +283,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", type=int, default=1000)
     parser.add_argument("--at-once", type=int, default=200)
+    parser.add_argument("--ledger", default="", help="an address of PostgreSQL")
     parser.add_argument("--worker", nargs=4)
     args = parser.parse_args()
     if args.worker is None:
-        return soak(args.tasks, args.at_once)
+        return soak(args.tasks, args.at_once, args.ledger)
     folder, first, last, at_once = args.worker
 
     async def work() -> None:

@@ -6,7 +6,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+import postgres_server
 import sshd as sshd_program
+import stores
 
 # Real programs, which are fetched first, the benchmark and the browser: only if named.
 APART = [os.path.join(os.path.dirname(__file__), name) for name in ("clients", "bench", "browser")]
@@ -14,6 +16,34 @@ APART = [os.path.join(os.path.dirname(__file__), name) for name in ("clients", "
 
 def pytest_addoption(parser):
     parser.addoption("--write-golden", action="store_true", help="write golden files anew")
+    parser.addoption("--store", choices=["file", "postgresql"], default="file", help="of ledgers")
+
+
+def pytest_configure(config):
+    """Start the cluster of this session; the workers of pytest-xdist inherit its address."""
+    is_worker = hasattr(config, "workerinput")
+    if config.option.store == "postgresql" and not is_worker and not postgres_server.missing():
+        config.cluster = postgres_server.Cluster()
+        os.environ[stores.URL] = config.cluster.url()
+
+
+def pytest_unconfigure(config):
+    cluster = getattr(config, "cluster", None)
+    if cluster is not None:
+        os.environ.pop(stores.URL)
+        cluster.close()
+
+
+def pytest_collection_modifyitems(config, items):
+    """Skip on PostgreSQL what is about a file, and everything where it is not installed."""
+    if config.option.store == "file":
+        return
+    absent = postgres_server.missing()
+    for item in items:
+        about_file = item.get_closest_marker("file_only")
+        reason = absent or (about_file and f"about a file: {about_file.args[0]}")
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -62,6 +92,26 @@ def _nothing_of_the_user(tmp_path_factory, monkeypatch):
     # A pass counts with the same values of these; what runs the tests may set them, as make does.
     for name in CHOOSING - {"PATH", "HOME"}:
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _store(request):
+    """Ledgers are where `--store` says."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        if request.config.option.store == "postgresql":
+            stores.use(monkeypatch)
+        yield
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A PostgreSQL server of this test process."""
+    reason = postgres_server.missing()
+    if reason:
+        pytest.skip(reason)
+    server = postgres_server.Cluster()
+    yield server
+    server.close()
 
 
 @pytest.fixture

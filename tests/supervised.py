@@ -5,12 +5,10 @@ Its loop runs only while a test waits for something, so that a test is a row of 
 
 import asyncio
 import os
-import sqlite3
 import subprocess
 import sys
 import textwrap
 import time
-from contextlib import closing
 
 from notyet import Engine, Ledger, Limits
 from notyet.core.session import News, Turn
@@ -19,6 +17,8 @@ from notyet.ledger.leases import Leases
 from notyet.ledger.runs import Runs, run_id
 from notyet.ledger.tasks import Tasks
 from notyet.supervise import Supervisor, SupervisorSettings
+from stores import place
+from support import rows
 
 PATIENCE = 30.0  # seconds after which a test gives up; nothing here should take one
 QUICK = {
@@ -212,8 +212,7 @@ class World:
         ]
 
     def rows(self, sql, *values):
-        with closing(sqlite3.connect(self.ledger.path)) as db, db:
-            return db.execute(sql, values).fetchall()
+        return rows(self.ledger, sql, *values)
 
 
 class Asking:
@@ -275,7 +274,7 @@ from notyet.errors import Refused
 from notyet.supervise import Supervisor, SupervisorSettings
 async def main():
     settings = SupervisorSettings(poll=0.01)
-    async with Supervisor(Engine(), Ledger({str(path)!r}), settings=settings) as supervisor:
+    async with Supervisor(Engine(), Ledger({place(path)!r}), settings=settings) as supervisor:
 {story}
 asyncio.run(main())
 """

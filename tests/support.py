@@ -2,13 +2,12 @@
 
 import asyncio
 import os
-import sqlite3
 import time
-from contextlib import closing
 
 import pytest
 
 from notyet import Allow, Block, Decision, Function, Gate, Ledger, Match, StopEvent
+from stores import opened
 
 EVERY_SCOPE = ("agent", "subagent")
 
@@ -43,12 +42,8 @@ def substop(**fields):
 
 
 def recorded(ledger):
-    """Read the outcome and the cause of every stop from a ledger's file."""
-    db = sqlite3.connect(ledger.path)
-    try:
-        return db.execute("SELECT outcome, why FROM stops ORDER BY id").fetchall()
-    finally:
-        db.close()
+    """Read the outcome and the cause of every stop from a ledger."""
+    return rows(ledger, "SELECT outcome, why FROM stops ORDER BY id")
 
 
 def wait_for(condition):
@@ -70,7 +65,7 @@ both_ways = pytest.mark.parametrize("run", [run_sync, run_async])
 
 
 def rows(ledger, sql, *values):
-    with closing(sqlite3.connect(ledger.path)) as db, db:
+    with opened(ledger) as db:
         return db.execute(sql, values).fetchall()
 
 
@@ -91,7 +86,7 @@ def decide(ledger, event, outcome="blocked", at=None):
         begun, Decision(verdict=verdict, outcome=outcome, turn=begun.history.turn, limit=99)
     )
     if at is not None:
-        with closing(sqlite3.connect(ledger.path)) as db, db:
+        with opened(ledger) as db:
             db.execute("UPDATE stops SET begun_at = ? WHERE id = ?", (at, begun.stop))
             db.execute("UPDATE agents SET seen_at = ?", (at,))
     return begun.stop

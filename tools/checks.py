@@ -1,4 +1,4 @@
-"""Run checks and print a short summary: `all`, `lint`, `clients`, `bench` or `browser`."""
+"""Run checks and print a short summary; `python tools/checks.py help` lists the groups."""
 
 from __future__ import annotations
 
@@ -72,6 +72,11 @@ CLIENTS: Checks = {
 BENCH: Checks = {
     "tests of the benchmark": ["pytest", "-q", "-n", "2", "--cache-clear", "tests/bench"]
 }
+# What a ledger promises, and the supervisors on it, once more with PostgreSQL.
+STORED = ["tests/unit/ledger", "tests/unit/supervise", "tests/crash"]
+POSTGRES: Checks = {
+    "tests on PostgreSQL": [*PYTEST, "--store", "postgresql", *STORED],
+}
 BROWSER: Checks = {
     "tests with a browser": ["pytest", "-q", "-n", "2", "--cache-clear", "tests/browser"]
 }
@@ -82,6 +87,7 @@ SHOWN = {
     *CLIENTS,
     *BENCH,
     *BROWSER,
+    *POSTGRES,
 }  # their output is shown also when they pass
 
 
@@ -103,6 +109,7 @@ def main(which: str) -> int:
         "clients": [CLIENTS],
         "bench": [BENCH],
         "browser": [BROWSER],
+        "postgres": [POSTGRES],
     }
     if which not in groups:
         print(f"no such checks: {which}; there are:", *groups)

@@ -32,9 +32,10 @@ PARTS = [
     Part("install", 5, [".ci/install"]),
     Part("tests", 12, ["make", "test"]),
     Part("browser", 4, ["make", "test-browser"]),
+    Part("postgres", 5, ["make", "test-postgres"]),
     Part("clients", 25, ["make", "test-clients"]),
     Part("bench", 3, ["make", "test-bench"]),
-    Part("soak", 10, ["make", "soak"]),
+    Part("soak", 12, ["make", "soak"]),
 ]
 
 

@@ -9,25 +9,26 @@ import itertools
 import os
 import signal
 
-from notyet.ledger.connection import Connection
-
 _passed = itertools.count()
 _names = []
 _target = None
 _signal = signal.SIGKILL
 
 
-def arm(target=None, number=signal.SIGKILL):
-    """Die at this point; with None, only write down which points there are."""
+def arm(connection, target=None, number=signal.SIGKILL):
+    """Die at this point; with None, only write down which points there are.
+
+    `connection` is the class whose writes are counted.
+    """
     global _passed, _target, _signal  # noqa: PLW0603  # of a process that was forked for this
     _passed = itertools.count()
     _names.clear()
     _target, _signal = target, number
-    original = Connection._attempt
+    original = connection._attempt
 
-    def attempt(self, begin, work, *, flush):
+    def attempt(self, begin, work, **how):
         if begin == "BEGIN":
-            return original(self, begin, work, flush=flush)
+            return original(self, begin, work, **how)
         name = work.__qualname__.replace(".<locals>", "").replace(".<lambda>", "")
 
         def written(db):
@@ -35,11 +36,11 @@ def arm(target=None, number=signal.SIGKILL):
             point(f"{name}, before its commit")
             return result
 
-        result = original(self, begin, written, flush=flush)
+        result = original(self, begin, written, **how)
         point(f"{name}, after its commit")
         return result
 
-    Connection._attempt = attempt
+    connection._attempt = attempt
 
 
 def point(name):

@@ -5,7 +5,7 @@
 `--every N` takes every Nth point. `--then N` also ends the *recovery* at every Nth point of its
 own. `--suspend` only suspends the supervisor (SIGSTOP), until its lease has run out and another
 machine has recovered its tasks; then it goes on. `--only SCENARIO:KNOWING:POINT[:POINT]` repeats
-one case and prints its journal.
+one case and prints its journal. `--store postgresql` has the ledgers on a PostgreSQL server.
 """
 
 import argparse
@@ -13,17 +13,20 @@ import asyncio
 import json
 import os
 import signal
-import sqlite3
 import sys
 import tempfile
 import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 
+import stores
 from crash import faults
 from crash.judge import judge, snapshot
 from crash.scenarios import SCENARIOS, recovery
 from crash.world import World
+from notyet import Ledger
+from notyet.errors import LedgerBusy
 from notyet.ledger import leases
+from postgres_server import missing
 
 KNOWING = ("knows", "cannot know", "cannot be reopened")
 PATIENCE = 30.0
@@ -49,7 +52,7 @@ def begun(work, world, target, number=signal.SIGKILL):
         try:
             os.setpgid(0, 0)
             leases.own_machine = lambda: world.machine
-            faults.arm(target, number)
+            faults.arm(type(world.ledger.connection), target, number)
             asyncio.run(work(world))
             with open(report, "w", encoding="utf-8") as file:
                 json.dump(faults.names(), file)
@@ -105,10 +108,10 @@ def suspended(scenario, knowing, first):
 
 def expired(world):
     """End all leases; False if a thread of the suspended process holds the ledger's lock."""
+    end = "UPDATE owners SET lease_until = 1 WHERE lease_until > 0"
     try:
-        with closing(sqlite3.connect(world.ledger.path, timeout=0.2)) as db, db:
-            db.execute("UPDATE owners SET lease_until = 1 WHERE lease_until > 0")
-    except sqlite3.OperationalError:
+        Ledger(world.ledger.path).connection.execute(end, (), patience=0.2)
+    except LedgerBusy:
         return False
     return True
 
@@ -214,9 +217,17 @@ def main(args):
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--suspend", action="store_true")
     parser.add_argument("--only")
+    parser.add_argument("--store", choices=["file", "postgresql"], default="file")
     options = parser.parse_args(args)
-    if options.only:
-        return repeat(options.only)
+    if options.store == "postgresql" and (reason := missing()):
+        say(f"skipped: {reason}")
+        return 0
+    with stores.cluster() if options.store == "postgresql" else nullcontext():
+        return repeat(options.only) if options.only else crashes(options)
+
+
+def crashes(options):
+    """Run the cases that were asked for; print how many there were, and what was wrong."""
     total, broken, started = 0, {}, time.monotonic()
     scenarios = options.scenarios or list(SCENARIOS)
     how = {"suspend": options.suspend}

@@ -1,42 +1,33 @@
 """What must be true after a crash and a recovery: rule K7 to the letter."""
 
 import json
-import sqlite3
-from contextlib import closing
 
 from crash.world import MAX_BLOCKS
 from notyet.ledger.task_rows import UNKNOWN
+from stores import records
 
 
 def snapshot(world):
     """Return what the ledger says of each task."""
-    try:
-        with closing(sqlite3.connect(f"file:{world.ledger.path}?mode=ro", uri=True)) as db:
-            db.row_factory = sqlite3.Row
-            if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'outbox'").fetchone():
-                return {}
-            rows = db.execute(
-                "SELECT tasks.id, tasks.steers, tasks.ended_at, tasks.about, tasks.ref, runs.state,"
-                " runs.ending, runs.sent, runs.key, runs.id AS run FROM tasks"
-                " JOIN runs ON runs.id = tasks.run"
-            ).fetchall()
-            return {row["id"]: _task(db, dict(row)) for row in rows}
-    except sqlite3.OperationalError:  # it died before there was a file
-        return {}
+    rows = records(
+        world.ledger,
+        "SELECT tasks.id, tasks.steers, tasks.ended_at, tasks.about, tasks.ref, runs.state,"
+        " runs.ending, runs.sent, runs.key, runs.id AS run FROM tasks"
+        " JOIN runs ON runs.id = tasks.run",
+    )
+    return {row["id"]: _task(world.ledger, row) for row in rows}
 
 
-def _task(db, task):
-    def all_of(table):
-        sql = f"SELECT * FROM {table} WHERE task = ?"  # noqa: S608  # our own tables
-        return [dict(row) for row in db.execute(sql, (task["id"],))]
-
+def _task(ledger, task):
     for table in ("runs", "steers", "messages", "outbox"):
-        task[table] = all_of(table)
+        sql = f"SELECT * FROM {table} WHERE task = ?"  # noqa: S608  # our own tables
+        task[table] = records(ledger, sql, task["id"])
     task["about"] = json.loads(task["about"])
     task["agent"] = json.loads(task["ref"])["agent"]
     task["steer"] = next((s for s in task["steers"] if s["phase"] in _OPEN), None)
-    blocks = db.execute("SELECT max(session_blocks) FROM agents WHERE agent_id = ?", (task["id"],))
-    task["counted"] = blocks.fetchone()[0] or 0
+    most = "SELECT max(session_blocks) AS most FROM agents WHERE agent_id = ?"
+    (blocks,) = records(ledger, most, task["id"])
+    task["counted"] = blocks["most"] or 0
     return task
 
 

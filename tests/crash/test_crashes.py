@@ -10,9 +10,10 @@ import sys
 import pytest
 
 from crash.scenarios import SCENARIOS
+from stores import URL
 
 TESTS = os.path.dirname(os.path.dirname(__file__))
-EVERY = "9"  # so that each scenario meets another part of a cycle
+EVERY = {"file": "9", "postgresql": "17"}  # so that each scenario meets another part of a cycle
 
 
 def run(module, *args):
@@ -31,9 +32,10 @@ def run(module, *args):
 @pytest.mark.rule("K7", "K1", "K2", "K4", "K8", "K16", "K18", "B3")
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_wherever_a_supervisor_is_killed_each_result_arrives_and_no_prompt_twice(
-    scenario,
+    scenario, pytestconfig
 ):
-    done = run("crash.harness", scenario, "--every", EVERY, "--jobs", "1")
+    every = EVERY[pytestconfig.option.store]
+    done = run("crash.harness", scenario, "--every", every, "--jobs", "1")
     assert done.returncode == 0, done.stdout
 
 
@@ -50,7 +52,17 @@ def test_a_supervisor_that_was_suspended_for_longer_than_its_lease_sends_no_prom
 
 
 @pytest.mark.rule("K7", "K18")
-def test_200_subagents_in_two_processes_of_which_one_is_killed_lose_nothing():
-    done = run("bench.soak_supervised", "--tasks", "200", "--at-once", "40")
+def test_200_subagents_in_two_processes_of_which_one_is_killed_lose_nothing(pytestconfig):
+    ledger = ["--ledger", os.environ[URL]] if pytestconfig.option.store == "postgresql" else []
+    done = run("bench.soak_supervised", "--tasks", "200", "--at-once", "40", *ledger)
+    assert done.returncode == 0, done.stdout
+    assert "nothing lost" in done.stdout
+
+
+@pytest.mark.rule("K7", "K8", "K18")
+def test_a_database_that_crashes_five_times_loses_nothing(pytestconfig):
+    if pytestconfig.option.store == "file":
+        pytest.skip("about PostgreSQL: make test-postgres")
+    done = run("crash.database", "--tasks", "100", "--at-once", "20", "--crashes", "5")
     assert done.returncode == 0, done.stdout
     assert "nothing lost" in done.stdout

@@ -9,6 +9,7 @@ from notyet import Block, Engine, Function, Gate, Ledger, Limits, Match, replace
 from notyet.core.session import News, Turn
 from notyet.errors import SendError
 from notyet.supervise import Supervisor, SupervisorSettings
+from stores import place
 
 MAX_BLOCKS = 2
 QUICK = SupervisorSettings(
@@ -26,7 +27,7 @@ class World:
 
     def __init__(self, folder, script, knowing, *, is_recovering=False, machine="this", lease=60.0):
         self.folder = folder
-        self.ledger = Ledger(os.path.join(folder, "ledger.db"))
+        self.ledger = Ledger(place(os.path.join(folder, "ledger.db")))
         self.script = script  # agent -> its steps, one for each prompt that it gets
         self.knowing = knowing  # "knows", "cannot know", "cannot be reopened"
         self.is_recovering = is_recovering

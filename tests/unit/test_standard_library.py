@@ -37,6 +37,12 @@ def test_importing_every_public_name_loads_no_other_library(tmp_path):
     assert run(code, tmp_path=tmp_path) == (b"", ["notyet"])
 
 
+def test_a_ledger_in_a_file_loads_nothing_of_postgresql(tmp_path):
+    code = "from notyet import Ledger, StopEvent; Ledger('l.db').begin(StopEvent(session_id='s'))"
+    shown = "print(*[name for name in sys.modules if 'postgres' in name])"
+    assert run(f"{code}\n{shown}", tmp_path=tmp_path) == (b"\n", ["notyet"])
+
+
 @pytest.mark.parametrize(("gates", "is_blocked"), [("", False), (PASSING, False), (FAILING, True)])
 def test_a_stop_loads_no_other_library(tmp_path, gates, is_blocked):
     project = new_project(tmp_path / "p", gates) if gates else tmp_path
@@ -49,6 +55,6 @@ def test_a_stop_loads_no_other_library(tmp_path, gates, is_blocked):
 
 
 def test_the_dependencies_are_installed_where_this_is_tested(tmp_path):
-    code = "import rich, shtab, tomlkit, yaml"
+    code = "import psycopg, rich, shtab, tomlkit, yaml"
     _, loaded = run(code, tmp_path=tmp_path)
-    assert {"rich", "shtab", "tomlkit", "yaml"} <= set(loaded)
+    assert {"psycopg", "rich", "shtab", "tomlkit", "yaml"} <= set(loaded)

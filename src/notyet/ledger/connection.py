@@ -13,7 +13,7 @@ import sys
 import time
 from _thread import RLock
 from _weakref import ref
-from errno import EISDIR, ENOENT
+from errno import EINVAL, EISDIR, ENOENT
 
 from notyet import light
 from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair, LedgerNewer, NotyetError
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import sqlite3 as sqlite3_module
     from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
+
+    from notyet.ledger.postgres import Listener
 
     T = TypeVar("T")
     Work = Callable[[sqlite3_module.Connection], T]
@@ -124,8 +126,11 @@ _one_at_a_time = RLock()  # see make_private
 
 def default_path(environ: Mapping[str, str]) -> str:
     """Return `$NOTYET_LEDGER`, or the file in the XDG state folder."""
-    if environ.get("NOTYET_LEDGER"):
-        return light.abspath(light.expanduser(environ["NOTYET_LEDGER"]))
+    given = environ.get("NOTYET_LEDGER", "")
+    if "://" in given:  # refused when it is opened; the rest may have a password
+        return given.partition("://")[0] + "://"
+    if given:
+        return light.abspath(light.expanduser(given))
     state = state_home(environ)  # empty without a home folder, which opening the file reports
     return light.join(state, "notyet", LEDGER) if state else ""
 
@@ -140,6 +145,8 @@ def make_private(path: str) -> None:
     """Create the file 0600 and its missing folders 0700; existing ones keep their modes."""
     if not path:
         raise FileNotFoundError(ENOENT, "there is no home folder to keep it in")
+    if "://" in path:
+        raise OSError(EINVAL, "it is an address, and hooks and commands need a file")
     missing = []
     folder = light.dirname(path)
     while folder and not light.isdir(folder):
@@ -301,6 +308,7 @@ class Connection:
 
     def __init__(self, path: str, patience: float, *, repair: bool = True) -> None:
         self.path = path
+        self.beside = path  # the logs of this machine are in this file's folder
         self.patience = patience
         self.for_one_stop = False  # this process serves one stop only
         self.repairs: tuple[str, ...] = ()  # warnings about files that were set aside
@@ -324,9 +332,23 @@ class Connection:
         """Do the same as `write`, and flush it to the disk: it survives a power cut."""
         return self._transact(_TO_WRITE, work, None, flush=True)
 
-    def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        """Return all rows of one statement."""
-        return self.read(lambda db: db.execute(statement, values).fetchall())
+    def rows(
+        self,
+        statement: str,
+        values: tuple[Any, ...] = (),
+        read: Callable[[tuple[Any, ...]], Any] | None = None,
+    ) -> list[Any]:
+        """Return all rows of one statement, or what `read` makes of each."""
+
+        def find(db: sqlite3_module.Connection) -> list[Any]:
+            rows = db.execute(statement, values).fetchall()
+            return rows if read is None else [read(row) for row in rows]
+
+        return self.read_one(find)
+
+    def read_one(self, work: Work[T]) -> T:
+        """Run one statement that reads."""
+        return self.read(work)
 
     def state(self) -> tuple[object, int]:
         """Return a value that differs when others have changed the file since, or replaced it.
@@ -344,6 +366,10 @@ class Connection:
     ) -> int:
         """Run one statement that writes; return how many rows it changed."""
         return self.write(lambda db: db.execute(statement, values).rowcount, patience)
+
+    def listen(self) -> Listener | None:
+        """Return what wakes a supervisor at a change; None: it has to look again and again."""
+        return None
 
     def checkpoint(self) -> None:
         """Write the log back into the file and truncate it, as far as readers allow."""

@@ -21,7 +21,7 @@ OWNER_COLUMNS = (
     *("owners.pid", "owners.pid_start", "owners.boot", "owners.machine"),
     f"CASE WHEN lease_until = 0 THEN 'retired' WHEN lease_until < {NOW} THEN 'expired' ELSE '' END",
 )
-_CARRY_OVER = (
+CARRY_OVER = (
     "UPDATE tasks SET owner = ? WHERE owner = ? AND ended_at IS NULL",
     (
         "UPDATE tasks SET owner = ? WHERE id IN"
@@ -52,7 +52,7 @@ class Leases:
         def enter(db: sqlite3.Connection) -> int:
             owner = int(db.execute(_ENROL, new).fetchone()[0])
             if before:
-                for carry_over in _CARRY_OVER:
+                for carry_over in CARRY_OVER:
                     db.execute(carry_over, (owner, before))
             return owner
 

@@ -1,4 +1,4 @@
-"""`Ledger`: one SQLite file, shared by all processes that gate agents.
+"""`Ledger`: one SQLite file, or one schema of PostgreSQL, shared by all that gate agents.
 
 A stop is two short transactions, `begin` and `record`. Both find one row of `agents` by its key,
 so their cost does not depend on the size of the ledger.
@@ -79,7 +79,7 @@ ANSWER_AGAIN = (
     f" WHERE id = ? AND digest = ? AND ended_at > ? AND repeated < ? AND outcome IN {REPEATED}"
 )
 # The subagents of a session that have stopped since its user was told of them.
-_UNTOLD = (
+UNTOLD = (
     "SELECT id, last_stop FROM agents"
     " WHERE host = ? AND session_id = ? AND agent_id <> '' AND told < last_stop"
 )
@@ -127,6 +127,11 @@ class Ledger:
     for other processes, LedgerBusy is raised; a call can be given less. At its first use, a damaged
     ledger is replaced and an older one brought up to date; with `repair=False`, for readers, the
     file is left as it is and LedgerNeedsRepair is raised.
+
+    `Ledger("postgresql://user@host/database")` is for supervisors on many machines; it needs the
+    extra `postgres`, and PostgreSQL 13 or newer, also behind pgbouncer. Its tables are in the
+    schema `notyet`, or in the one that `?schema=NAME` names. `path` is then the address without its
+    password. Hooks always write a file.
     """
 
     in_memory = False
@@ -142,12 +147,8 @@ class Ledger:
         self.retention: Retention | None = None  # what a supervisor prunes; None: nothing
         self.newest = 0  # the last stop that was entered here
         self.logged = 0  # the last stop whose output was logged here
-        self.path = (
-            light.abspath(light.fspath(path))
-            if path is not None
-            else default_path(light.variables())
-        )
-        self.connection = Connection(self.path, patience, repair=repair)
+        self.connection = _connection(path, patience, repair=repair)
+        self.path = self.connection.path
 
     @property
     def patience(self) -> float:
@@ -267,9 +268,9 @@ class Ledger:
         def take(db: sqlite3.Connection) -> tuple[str, ...]:
             from notyet.ledger.untold import tell
 
-            return tell(db, db.execute(_UNTOLD, session).fetchall())
+            return tell(db, db.execute(UNTOLD, session).fetchall())
 
-        if not self.connection.read(lambda db: db.execute(_UNTOLD, session).fetchone(), patience):
+        if not self.connection.read(lambda db: db.execute(UNTOLD, session).fetchone(), patience):
             return ()  # without waiting for writers
         return self.connection.write(take, patience)
 
@@ -278,13 +279,13 @@ class Ledger:
         self.connection.execute(_ACT, (time.time(), what, key_text(place), key_text(detail)))
 
     def keep_output(self, begun: Begun, report: Report) -> str:
-        """Write a report's whole output to a log beside the ledger; return its path, or ''."""
+        """Write a report's whole output to a log on this machine; return its path, or ''."""
         from notyet.ledger.logs import keep, make_room_for
 
         if self.logged != begun.stop:  # once for all logs of a stop
             self.logged = begun.stop
-            make_room_for(self.path, begun.stop)
-        return keep(self.path, begun.stop, report.gate, report.output)
+            make_room_for(self.connection.beside, begun.stop)
+        return keep(self.connection.beside, begun.stop, report.gate, report.output)
 
     def answer(self, stop: int, patience: float) -> Decision | None:
         """Wait for a stop's decision; None if its process died or took too long."""
@@ -371,6 +372,19 @@ class Ledger:
             return 0
         again = (agent.last_stop, digest, since, REPEATED_AT_MOST)
         return agent.last_stop if db.execute(ANSWER_AGAIN, again).rowcount else 0
+
+
+def _connection(
+    path: str | os.PathLike[str] | None, patience: float, *, repair: bool
+) -> Connection:
+    if path is None:
+        return Connection(default_path(light.variables()), patience, repair=repair)
+    path = light.fspath(path)
+    if path.startswith(("postgresql://", "postgres://")):
+        from notyet.ledger.postgres import PostgresConnection
+
+        return PostgresConnection(path, patience, repair=repair)
+    return Connection(light.abspath(path), patience, repair=repair)
 
 
 class AgentRow(Record, kw_only=True):

@@ -21,6 +21,8 @@ _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 
 def keep(ledger: str, stop: int, gate: str, output: str) -> str:
     """Write a log and return its path; empty if it cannot be written."""
+    if not ledger:
+        return ""  # there is no home folder
     folder = _folder(ledger)
     readable = "".join(letter if letter in _LETTERS else "-" for letter in gate)[:60]
     # Gates with similar names, and ledgers in one folder, must not share a file.

@@ -44,6 +44,7 @@ _TELL = f"""
       ELSE told END
     WHERE task = ? AND owner + 0 = ? RETURNING told
 """
+NEWEST = "SELECT key, status FROM outbox WHERE task = ? ORDER BY created_at DESC LIMIT 1"
 
 
 class Outbox:
@@ -191,10 +192,7 @@ class Outbox:
         self._connection.write(dismiss)
 
     def _newest(self, db: sqlite3.Connection, task: str) -> tuple[str, str]:
-        row: tuple[str, str] | None = db.execute(
-            "SELECT key, status FROM outbox WHERE task = ? ORDER BY created_at DESC LIMIT 1",
-            (task,),
-        ).fetchone()
+        row: tuple[str, str] | None = db.execute(NEWEST, (task,)).fetchone()
         if row is None:
             raise Refused(f"task {task} has no result yet; list tasks with: notyet tasks")
         return row

@@ -11,6 +11,7 @@ import time
 
 from notyet.core.record import Record
 from notyet.errors import LedgerError
+from notyet.ledger.connection import sqlite3_module
 from notyet.ledger.ledger import ASKER, LOSE, is_lost
 from notyet.ledger.logs import make_room
 from notyet.ledger.passes import forget
@@ -55,6 +56,7 @@ _OLD_AGENTS = (
     "DELETE FROM agents WHERE id IN (SELECT id FROM agents INDEXED BY agents_by_time"
     " WHERE seen_at < ? AND (session_blocks = 0 OR seen_at < ?) AND NOT EXISTS"
     " (SELECT 1 FROM stops WHERE stops.agent = agents.id) LIMIT ?)"
+    " AND seen_at < ?"  # again: on PostgreSQL, one that stops just now was seen since
 )
 
 
@@ -78,7 +80,7 @@ def tidy(ledger: Ledger, retention: Retention) -> None:
     except LedgerError:
         return  # the next stop reports it
     finally:
-        make_room(ledger.path, retention, ledger.newest)
+        make_room(ledger.connection.beside, retention, ledger.newest)
 
 
 def prune(ledger: Ledger, retention: Retention) -> Pruned:
@@ -90,7 +92,7 @@ def prune(ledger: Ledger, retention: Retention) -> Pruned:
         stops, agents = stops + some[0], agents + some[1]
         if max(some) < AT_ONCE:
             break
-    logs = make_room(ledger.path, retention, ledger.newest)
+    logs = make_room(ledger.connection.beside, retention, ledger.newest)
     return Pruned(stops=stops, tasks=tasks, agents=agents, logs=logs)
 
 
@@ -148,7 +150,7 @@ def _prune_old(db: sqlite3.Connection, cutoff: float, most: int, kept: int) -> t
 
 def _prune_agents(db: sqlite3.Connection, cutoff: float, at_work: float, most: int) -> int:
     """Delete some agents that were last seen before `cutoff` and have no stops."""
-    return db.execute(_OLD_AGENTS, (cutoff, at_work, most)).rowcount
+    return db.execute(_OLD_AGENTS, (cutoff, at_work, most, cutoff)).rowcount
 
 
 def _at_work(cutoff: float) -> float:
@@ -179,7 +181,13 @@ def shrink(ledger: Ledger) -> int:
 
 
 def used(db: sqlite3.Connection) -> int:
-    """Return how many bytes of the file are in use."""
+    """Return how many bytes of the file are in use; 0 for PostgreSQL.
+
+    There, rows that were deleted count until it reuses their space, so that all would be deleted.
+    """
+    is_file = isinstance(db, sqlite3_module.Connection)
+    if not is_file:
+        return 0
     pages = _number(db, "page_count") - _number(db, "freelist_count")
     return pages * _number(db, "page_size")
 
@@ -198,7 +206,7 @@ def _number(db: sqlite3.Connection, name: str) -> int:
 # Tasks of supervised agents, with the transcripts of their sessions.
 
 # An ended task stays while a descendant is active or undelivered: kills and results pass it.
-_OLD_TASKS = """
+OLD_TASKS = """
     WITH RECURSIVE held (id) AS (
       SELECT parent FROM tasks WHERE ended_at IS NULL
       UNION SELECT parent FROM outbox WHERE status IN ('pending', 'leased')
@@ -226,7 +234,7 @@ def sessions_folder(environ: Mapping[str, str]) -> str:
 
 def prune_tasks(db: sqlite3.Connection, cutoff: float, most: int) -> int:
     """Delete at most `most` tasks that ended before `cutoff`; return how many."""
-    found = db.execute(_OLD_TASKS, (cutoff, cutoff, most)).fetchall()
+    found = db.execute(OLD_TASKS, (cutoff, cutoff, most)).fetchall()
     old = [(task,) for task, _ in found]
     for part in _WITH_THEM:
         db.executemany(f"DELETE FROM {part} WHERE task = ?", old)

@@ -14,6 +14,8 @@ from notyet.core.verdict import Allow, Block, Decision, Halt
 from notyet.errors import Refused
 from notyet.ledger.task_rows import json_of_turn, storable
 from notyet.ledger.transitions import (
+    LOOK_AT_RUN,
+    LOOK_AT_STEER,
     NOT_SENT,
     can,
     clear_machine_messages,
@@ -50,6 +52,11 @@ _SIGNALS: Mapping[Ending, Signal] = {
     "reset": "reset",
     "interrupted": "interrupt",
 }
+
+NOTE_CUT_OFF = (
+    "UPDATE runs SET cut_off = ? WHERE id = ?"
+    " AND EXISTS (SELECT 1 FROM tasks WHERE id = runs.task AND owner = ?)"
+)
 
 
 class Runs:
@@ -142,9 +149,10 @@ class Runs:
         """Reserve a steer by hand (K16), once for each key; any process may. Raises Refused."""
 
         def redirect(db: sqlite3.Connection) -> None:
+            found = look(db, task)  # first: on PostgreSQL it locks the task
             if db.execute("SELECT 1 FROM steers WHERE key = ?", (key,)).fetchone():
                 return
-            seen = _active(db, task)
+            seen = _active(found, task)
             if seen.run.state == "steering":
                 raise Refused(f"task {task} is being steered already; wait until that has arrived")
             left = seen.steered_at + pause - time.time()
@@ -177,10 +185,11 @@ class Runs:
         """
 
         def keep(db: sqlite3.Connection) -> None:
+            found = look(db, task)  # first: on PostgreSQL it locks the task
             said = db.execute("SELECT state FROM messages WHERE key = ?", (key,)).fetchone()
             if said is not None and said[0] != "cleared":
                 return
-            seen = _active(db, task)
+            seen = _active(found, task)
             if said is not None:  # said again, it comes after what was said since
                 db.execute("DELETE FROM messages WHERE key = ?", (key,))
             db.execute(
@@ -249,11 +258,7 @@ class Runs:
 
     def note_cut_off(self, run: Run, turn: Turn, owner: int) -> None:
         """Store what a turn cost that a steer ended; it is no answer."""
-        sql = (
-            "UPDATE runs SET cut_off = ? WHERE id = ?"
-            " AND EXISTS (SELECT 1 FROM tasks WHERE id = runs.task AND owner = ?)"
-        )
-        self._connection.execute(sql, (json_of_turn(turn), run.id, owner))
+        self._connection.execute(NOTE_CUT_OFF, (json_of_turn(turn), run.id, owner))
 
     def fail(self, key: str, owner: int, error: str, sent: Sent | None = None) -> Result | None:
         """End a run whose steer cannot be sent, as if there were no gates (K4).
@@ -325,8 +330,7 @@ def run_id(task: str, generation: int) -> str:
 
 def _owned(db: sqlite3.Connection, run: str, owner: int) -> Seen | None:
     """Return the task with this current run, if it is ours."""
-    row = db.execute("SELECT task FROM runs WHERE id = ?", (run,)).fetchone()
-    seen = look(db, row[0]) if row is not None else None
+    seen = look(db, run, LOOK_AT_RUN)
     if seen is None or seen.run.id != run or seen.owner != owner:
         return None
     return seen
@@ -334,15 +338,13 @@ def _owned(db: sqlite3.Connection, run: str, owner: int) -> Seen | None:
 
 def _steered(db: sqlite3.Connection, key: str, owner: int) -> Seen | None:
     """Return the task of a steer in flight, if it is ours."""
-    row = db.execute("SELECT task FROM steers WHERE key = ?", (key,)).fetchone()
-    seen = look(db, row[0]) if row is not None else None
+    seen = look(db, key, LOOK_AT_STEER)
     if seen is None or seen.owner != owner or seen.run.state != "steering":
         return None
     return seen if seen.steer is not None and seen.steer.key == key else None
 
 
-def _active(db: sqlite3.Connection, task: str) -> Seen:
-    seen = look(db, task)
+def _active(seen: Seen | None, task: str) -> Seen:
     if seen is None:
         raise Refused(f"there is no task {task}; list them with: notyet tasks")
     if not can(seen.run, "kill"):

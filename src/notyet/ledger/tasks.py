@@ -20,7 +20,7 @@ from notyet.ledger.task_rows import (
     storable,
     view_of,
 )
-from notyet.ledger.transitions import LOSE_STOPS, Seen, can, look, new_run
+from notyet.ledger.transitions import LOOK, LOSE_STOPS, Seen, can, look, new_run, seen_of
 from notyet.light import dumps
 
 if TYPE_CHECKING:
@@ -64,9 +64,23 @@ _LISTS = {
 }
 LISTS = tuple(_LISTS)
 _END_OF_TIME = 1e300
-_OPEN = (
+OPEN = (
     "SELECT owner FROM tasks WHERE id = ? AND (ended_at IS NULL OR EXISTS (SELECT 1 FROM outbox"
     " WHERE task = tasks.id AND status IN ('pending', 'leased')))"
+)
+
+MARK_SENT = (
+    "UPDATE runs SET sent = ?, started_at ="
+    " CASE WHEN ? = 'dispatched' THEN ? ELSE started_at END"
+    " WHERE id = ? AND state = 'running' AND EXISTS"
+    " (SELECT 1 FROM tasks WHERE id = runs.task AND run = runs.id AND owner = ?)"
+)
+# The other owners with open work, of the same or an unknown program.
+OWNERS_AT_WORK = (
+    "SELECT owner FROM (SELECT owner FROM tasks WHERE ended_at IS NULL UNION"
+    " SELECT owner FROM outbox WHERE status IN ('pending', 'leased')) AS at_work"
+    " LEFT JOIN owners ON owners.id = owner WHERE owner != ? AND"
+    " (program IS NULL OR program = (SELECT program FROM owners WHERE id = ?))"
 )
 
 
@@ -135,20 +149,16 @@ class Tasks:
 
     def look(self, task: str) -> Seen | None:
         """Return a task as it is now, None if it is unknown."""
-        return self._connection.read(lambda db: look(db, task))
+        found = self._connection.rows(LOOK, (task,), seen_of)
+        return found[0] if found else None
 
     def mark_sent(self, run: Run, owner: int, sent: Literal["dispatched", "accepted"]) -> bool:
         """Record that a first prompt is about to be sent, or has arrived; False if not ours.
 
         The time of its run starts when it is sent.
         """
-        sql = (
-            "UPDATE runs SET sent = ?, started_at ="
-            " CASE WHEN ? = 'dispatched' THEN ? ELSE started_at END"
-            " WHERE id = ? AND state = 'running' AND EXISTS"
-            " (SELECT 1 FROM tasks WHERE id = runs.task AND run = runs.id AND owner = ?)"
-        )
-        return self._connection.execute(sql, (sent, sent, time.time(), run.id, owner)) == 1
+        values = (sent, sent, time.time(), run.id, owner)
+        return self._connection.execute(MARK_SENT, values) == 1
 
     def note_session(self, task: str, owner: int, ref: Mapping[str, Any], session_id: str) -> bool:
         """Store how a session is reopened; its first id stays, since counts depend on it."""
@@ -235,7 +245,7 @@ class Tasks:
             if only:
                 return _claim_one(db, owner, only)
             claimed: list[str] = []
-            for other in _owners_at_work(db, owner):
+            for (other,) in db.execute(OWNERS_AT_WORK, (owner, owner)).fetchall():
                 if is_over(db, other):
                     active = [task for (task,) in db.execute(_ACTIVE, (other,)).fetchall()]
                     ended = [task for (task,) in db.execute(_UNDELIVERED, (other,)).fetchall()]
@@ -357,20 +367,8 @@ def _check_parent(db: sqlite3.Connection, task: Task, max_depth: int, max_childr
         raise Refused(f"{count} children are at work already, of {max_children} at once")
 
 
-def _owners_at_work(db: sqlite3.Connection, owner: int) -> list[int]:
-    """Return the other owners with open work, of the same or an unknown program."""
-    rows = db.execute(
-        "SELECT owner FROM (SELECT owner FROM tasks WHERE ended_at IS NULL UNION"
-        " SELECT owner FROM outbox WHERE status IN ('pending', 'leased')) AS at_work"
-        " LEFT JOIN owners ON owners.id = owner WHERE owner != ? AND"
-        " (program IS NULL OR program = (SELECT program FROM owners WHERE id = ?))",
-        (owner, owner),
-    ).fetchall()
-    return [other for (other,) in rows]
-
-
 def _claim_one(db: sqlite3.Connection, owner: int, task: str) -> list[str]:
-    row = db.execute(_OPEN, (task,)).fetchone()
+    row = db.execute(OPEN, (task,)).fetchone()
     if row is None or row[0] == owner or not is_over(db, row[0]):
         return []
     return _take_over(db, owner, [task])

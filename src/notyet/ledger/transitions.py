@@ -74,15 +74,25 @@ def fail_stop(db: sqlite3.Connection, key: str, why: str) -> None:
     )
 
 
-_LOOK = f"""
-    SELECT about, owner, ref, session_id, user_turn, steers, steered_at, rejected,
-           {", ".join("runs." + name for name in RUN_COLUMNS)}
-    FROM tasks JOIN runs ON runs.id = tasks.run WHERE tasks.id = ?
-"""
-_OPEN_STEER = (
-    f"SELECT {', '.join(STEER_COLUMNS)} FROM steers"
-    " WHERE task = ? AND phase IN ('reserved', 'dispatched')"
+_TASK_COLUMNS = (
+    *("about", "owner", "ref", "session_id", "user_turn", "steers", "steered_at", "rejected"),
 )
+
+
+def _looking_at(task: str) -> str:
+    return f"""
+        SELECT {", ".join("tasks." + name for name in _TASK_COLUMNS)},
+               {", ".join("runs." + name for name in RUN_COLUMNS)},
+               {", ".join("steers." + name for name in STEER_COLUMNS)}
+        FROM tasks JOIN runs ON runs.id = tasks.run
+        LEFT JOIN steers ON steers.task = tasks.id AND steers.phase IN ('reserved', 'dispatched')
+        WHERE tasks.id = {task}
+    """
+
+
+LOOK = _looking_at("?")
+LOOK_AT_RUN = _looking_at("(SELECT task FROM runs WHERE id = ?)")
+LOOK_AT_STEER = _looking_at("(SELECT task FROM steers WHERE key = ?)")
 _NEW_RUN = (
     f"INSERT INTO runs ({', '.join(RUN_COLUMNS)}) VALUES ({', '.join('?' * len(RUN_COLUMNS))})"
 )
@@ -108,24 +118,23 @@ class Seen(Record, kw_only=True):
     steer: Steer | None = None
 
 
-def look(db: sqlite3.Connection, task: str) -> Seen | None:
-    """Return a task; None if it is unknown."""
-    row = db.execute(_LOOK, (task,)).fetchone()
-    if row is None:
-        return None
-    about, owner, ref, session_id, user_turn, steers, steered_at, rejected = row[:8]
-    steer = db.execute(_OPEN_STEER, (task,)).fetchone()
+def look(db: sqlite3.Connection, which: str, statement: str = LOOK) -> Seen | None:
+    """Return a task, or with another statement that of a run or steer; None if it is unknown."""
+    row = db.execute(statement, (which,)).fetchone()
+    return seen_of(row) if row is not None else None
+
+
+def seen_of(row: tuple[Any, ...]) -> Seen:
+    """Read what `LOOK` finds."""
+    run_at, steer_at = len(_TASK_COLUMNS), len(_TASK_COLUMNS) + len(RUN_COLUMNS)
+    known = dict(zip(_TASK_COLUMNS, row[:run_at], strict=True))
+    about, ref = known.pop("about"), known.pop("ref")
     return Seen(
         task=task_of(about),
-        run=run_of(row[8:]),
-        owner=owner,
+        run=run_of(row[run_at:steer_at]),
         ref=loads(ref),
-        session_id=session_id,
-        user_turn=user_turn,
-        steers=steers,
-        steered_at=steered_at,
-        rejected=rejected,
-        steer=steer_of(steer) if steer is not None else None,
+        steer=steer_of(row[steer_at:]) if row[steer_at] is not None else None,
+        **known,
     )
 
 

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from notyet.core.event import Ending
+    from notyet.ledger.postgres import Listener
     from notyet.supervise.context import Context
     from notyet.supervise.delivery import Delivery
 
     What = Literal["steer", "kill", "reset", "interrupt", "say"]
 
+_LONGEST_SILENCE = 5.0  # seconds without a notice, after which it is looked all the same
 _MOST_PAUSE = 1.0  # seconds until a move of another process is noticed
 _ENDINGS: dict[What, Ending] = {"kill": "killed", "reset": "reset", "interrupt": "interrupted"}
 _RENEWALS = 4  # in the time of one lease
@@ -75,6 +77,46 @@ class Requests:
         return result is not None
 
 
+class Changes:
+    """Waits for a change of another process, where the ledger tells of it (PostgreSQL)."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._listener: Listener | None = None
+
+    async def wait(self, most: float) -> None:
+        """Wait for a change at most this many seconds; not at all if the ledger tells of none."""
+        store = self._context.store
+        try:
+            if self._listener is None:
+                # Changes before this were not heard: the caller looks at once.
+                self._listener = await store(store.ledger.connection.listen)
+            else:
+                await self._hear(self._listener, min(most, _LONGEST_SILENCE))
+        except (LedgerError, OSError):
+            self.close()  # the caller looks, and says what is wrong
+
+    async def _hear(self, listener: Listener, most: float) -> None:
+        loop, heard = asyncio.get_running_loop(), asyncio.Event()
+        file = listener.fileno()
+        loop.add_reader(file, heard.set)
+        try:
+            async with asyncio.timeout(most):
+                while self._context.owner not in listener.take():
+                    heard.clear()
+                    await heard.wait()
+        except TimeoutError:
+            return
+        finally:
+            loop.remove_reader(file)
+
+    def close(self) -> None:
+        """Stop listening; the next `wait` begins again."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.close()
+
+
 class Heartbeat:
     """Renews the lease, notices moves of other processes, delivers due results, prunes."""
 
@@ -82,6 +124,7 @@ class Heartbeat:
         self._context = context
         self._store = context.store
         self._delivery = delivery
+        self._changes = Changes(context)
         self._beating: asyncio.Task[None] | None = None
 
     @property
@@ -101,6 +144,7 @@ class Heartbeat:
         if beating is not None:
             beating.cancel()
             await asyncio.wait({beating})
+            self._changes.close()
 
     async def retire(self) -> None:
         """Give up the lease: others may take over unfinished tasks at once."""
@@ -116,6 +160,7 @@ class Heartbeat:
         tidy_at = loop.time() + _TIDIED_FIRST
         while True:
             await asyncio.sleep(min(settings.poll, _MOST_PAUSE))
+            await self._changes.wait(min(renew_at, tidy_at) - loop.time())
             if loop.time() >= renew_at:
                 renew_at = loop.time() + settings.lease / _RENEWALS
                 await guarded("the lease was not renewed", self._renew())

@@ -1,5 +1,7 @@
 """Ledgers for the contract that all of them keep."""
 
+import os
+
 import pytest
 
 from notyet import Allow, Decision, Ledger
@@ -7,6 +9,7 @@ from notyet.core.session import Turn
 from notyet.core.task import Task
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.runs import run_id
+from stores import URL
 from supervised import Dead, first_run
 from support import rows
 
@@ -30,7 +33,9 @@ def reopen():
 
 @pytest.fixture
 def unusable(tmp_path):
-    """Return a ledger whose place is a folder."""
+    """Return a ledger whose place is a folder, or a database that does not exist."""
+    if os.environ.get(URL):
+        return Ledger(os.environ[URL].replace("/postgres?", "/missing?"))
     return Ledger(tmp_path)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from support import rows
 
+pytestmark = pytest.mark.file_only("how fast one is")
 ROOT = Path(__file__).parent.parent.parent.parent
 
 

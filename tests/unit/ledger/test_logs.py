@@ -12,6 +12,8 @@ from notyet import Ledger, Report
 from notyet.ledger import Begun
 from notyet.ledger.logs import keep
 
+pytestmark = pytest.mark.file_only("its logs")
+
 
 def test_a_log_holds_all_and_is_for_its_user_only(tmp_path):
     ledger = str(tmp_path / "state" / "ledger.db")

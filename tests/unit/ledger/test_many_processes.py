@@ -3,16 +3,15 @@
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
 
 import pytest
 
 from notyet import Block, Decision, Ledger
+from stores import locked, place, sound
 from support import stop
 
 pytestmark = pytest.mark.rule("B3")
@@ -32,7 +31,7 @@ for n in range(count):
 def worker(path, name, count, said):
     with said.open("w") as file:
         return subprocess.Popen(
-            [sys.executable, "-c", WORKER, str(path), name, str(count)], stdout=file
+            [sys.executable, "-c", WORKER, place(path), name, str(count)], stdout=file
         )
 
 
@@ -57,9 +56,9 @@ def test_after_kill_9_the_file_is_sound_and_the_count_is_never_too_low(tmp_path)
         os.kill(process.pid, signal.SIGKILL)
         process.wait(timeout=60)
         answered += said.read_text().count("\n")
-    with closing(sqlite3.connect(path)) as db, db:
-        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    counted = Ledger(path).begin(stop(session_id="shared")).history.blocks
+    ledger = Ledger(path)
+    sound(ledger)
+    counted = ledger.begin(stop(session_id="shared")).history.blocks
     assert answered <= counted <= answered + 6
 
 
@@ -91,6 +90,7 @@ def test_forked_children_of_a_process_with_an_open_ledger_lose_nothing(tmp_path)
     assert ledger.begin(stop(session_id="shared")).history.blocks == 600
 
 
+@pytest.mark.file_only("what is left of it in its folder")
 def test_a_ledger_that_is_let_go_closes_its_file(tmp_path):
     Ledger(tmp_path / "ledger.db").begin(stop())
     assert {path.name for path in tmp_path.iterdir()} == {"ledger.db"}
@@ -100,8 +100,7 @@ def test_a_fork_does_not_wait_for_a_busy_ledger(tmp_path):
     path = tmp_path / "ledger.db"
     Ledger(path).begin(stop(session_id="another"))
     ledger = Ledger(path, patience=30)
-    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
-        holder.execute("BEGIN IMMEDIATE")
+    with locked(ledger):
         waiting = threading.Thread(target=ledger.begin, args=(stop(),))
         waiting.start()
         time.sleep(0.05)
@@ -109,6 +108,5 @@ def test_a_fork_does_not_wait_for_a_busy_ledger(tmp_path):
         if child == 0:
             os._exit(0)
         assert waiting.is_alive()
-        holder.execute("ROLLBACK")
     os.waitpid(child, 0)
     waiting.join()

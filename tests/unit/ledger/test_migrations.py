@@ -13,6 +13,8 @@ from notyet.ledger.connection import FIRST_VERSION, VERSION, version_of
 from notyet.ledger.migrations import STEPS, migrate, statements
 from support import decide, rows, stop
 
+pytestmark = pytest.mark.file_only("its versions")
+
 
 def add_note(db):
     db.execute("ALTER TABLE stops ADD COLUMN note TEXT NOT NULL DEFAULT 'none'")

@@ -74,6 +74,7 @@ def test_a_stop_that_was_not_counted_is_a_further_stop_too(counting, between):
     assert enter(counting, stop(turn_id="t3"), "passed") > 0  # and it is found out the next time
 
 
+@pytest.mark.file_only("the hook has one")
 def test_an_agent_that_we_let_go_while_we_were_off_was_not_let_go_by_its_host(
     tmp_path, monkeypatch, capsys
 ):

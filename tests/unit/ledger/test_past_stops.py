@@ -1,9 +1,7 @@
 """Looking back at what real engines wrote down."""
 
 import os
-import sqlite3
 import time
-from contextlib import closing
 
 from notyet import Allow, Block, Engine, Halt, Ledger, StopEvent
 from notyet.core.event import BackgroundTask, Usage
@@ -23,6 +21,7 @@ from notyet.ledger.past_stops import (
 )
 from notyet.ledger.stats import stats
 from notyet.ledger.stop_rows import event_row
+from stores import opened
 from support import gate
 from support import stop as an_event
 
@@ -109,7 +108,7 @@ def test_stops_are_found_by_each_wish_and_by_all_together(ledger):
 def test_stops_are_found_by_their_time(ledger):
     for n in range(5):
         asked(ledger, ("lint", None), session_id=f"s{n}")
-    with closing(sqlite3.connect(ledger.path)) as db, db:
+    with opened(ledger) as db:
         db.execute("UPDATE stops SET begun_at = id * 100")
     assert ids(stops(ledger, StopFilter(since=300))) == [5, 4, 3]
     assert ids(stops(ledger, StopFilter(until=300))) == [3, 2, 1]
@@ -121,7 +120,7 @@ def test_stops_are_found_by_their_time(ledger):
 def test_a_stop_is_in_a_span_by_its_own_time_though_the_clock_was_set_back(ledger):
     for n in range(6):
         asked(ledger, ("lint", None), session_id=f"s{n}", cwd="/p", host="claude")
-    with closing(sqlite3.connect(ledger.path)) as db, db:
+    with opened(ledger) as db:
         db.execute("UPDATE stops SET begun_at = CASE WHEN id < 4 THEN 5000 ELSE 1000 END + id")
     for more in ({}, {"place": "/p"}, {"session": "s"}, {"host": "claude"}, {"gate": "lint"}):
         assert ids(stops(ledger, StopFilter(until=9_000, **more))) == [6, 5, 4, 3, 2, 1]
@@ -285,7 +284,7 @@ def test_what_mended_a_send_back_is_found_though_it_was_not_asked_for(ledger):
     ):
         (one,) = (one for one in stats(ledger, wish).gates if one.gate == "t")
         assert (one.sent_back, one.led_to_pass) == (3, 1)
-    with closing(sqlite3.connect(ledger.path)) as db, db:
+    with opened(ledger) as db:
         db.execute("UPDATE stops SET begun_at = id * 100")
     (one,) = stats(ledger, StopFilter(until=100, most=-1, gate="t")).gates
     assert (one.sent_back, one.led_to_pass) == (1, 1)

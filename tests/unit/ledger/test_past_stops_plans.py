@@ -21,6 +21,8 @@ from notyet.ledger.stats import never_blocked, stats
 from support import gate
 from support import stop as an_event
 
+pytestmark = pytest.mark.file_only("SQLite's plans")
+
 GROWING = ("stops", "s", "reports", "r", "agents", "a", "n", "passes", "starts", "tasks")
 WISHES = {
     "session": "s1",

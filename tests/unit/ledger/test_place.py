@@ -4,11 +4,13 @@ import os
 
 import pytest
 
-from notyet import Ledger, light
+from notyet import Ledger, LedgerError, light
 from notyet.ledger import connection as place
 from notyet.ledger import repair as disk
 from notyet.ledger.connection import make_private
 from support import decide, rows, stop
+
+pytestmark = pytest.mark.file_only("its place")
 
 
 def test_files_are_private_and_so_are_new_folders(tmp_path):
@@ -107,3 +109,12 @@ def test_without_a_home_folder_the_ledger_says_so(monkeypatch):
     with pytest.raises(OSError, match="no home folder"):
         make_private("")
     assert ledger
+
+
+def test_an_address_in_the_variable_is_refused_and_its_password_is_not_shown(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NOTYET_LEDGER", "postgresql://me:geheim@db/x")
+    with pytest.raises(LedgerError, match="hooks and commands need a file; set NOTYET_LEDGER") as e:
+        Ledger().begin(stop())
+    assert "geheim" not in str(e.value)
+    assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,8 @@ from notyet.ledger import past_stops
 from notyet.ledger.connection import UNRELEASED
 from support import gate, stop
 
+pytestmark = pytest.mark.file_only("opening it without changing it")
+
 
 def blocked(path):
     ledger = Ledger(path)

@@ -15,6 +15,7 @@ from notyet.ledger import stop_search
 from notyet.ledger.connection import Connection
 from notyet.ledger.past_stops import StopFilter, numbers
 from notyet.ledger.stop_search import known_names, search
+from stores import opened
 from support import decide, stop
 
 OUTCOMES = ("passed", "blocked", "capped", "skipped", "failed_open", "asking")
@@ -45,7 +46,7 @@ def fill(ledger, count):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     chance = random.Random(18)
-    with closing(sqlite3.connect(ledger.path)) as db, db:
+    with opened(ledger) as db:
         db.execute("DELETE FROM stops")
         db.execute("DELETE FROM agents")
         for number, (host, session) in enumerate(product(HOSTS, ("s1", "s12", "s2")), 1):
@@ -63,8 +64,11 @@ def fill(ledger, count):
             at = 1_000.0 + number + chance.choice((0, 0, 0, -90))  # the clock was set back
             db.execute(
                 "INSERT INTO stops (id, agent, turn, begun_at, place, pid, token, digest, event,"
-                " outcome, why) VALUES (?, ?, 1, ?, ?, ?, x'00', x'00', ?, ?, ?)",
-                (number, agent, at, chance.choice(PLACES), gone.pid, event, outcome, why),
+                " outcome, why) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(number, agent, at, chance.choice(PLACES), gone.pid),
+                    *(b"", b"", event, outcome, why),
+                ),
             )
             for position in range(chance.randrange(3)):
                 db.execute(
@@ -128,6 +132,7 @@ def test_names_to_choose_from(ledger, monkeypatch):
     assert known_names(ledger).gates == ("lint",)
 
 
+@pytest.mark.file_only("SQLite's plans")
 def test_a_folder_with_many_stops_costs_no_more_than_one_with_few(tmp_path):
     def steps_of_sqlite(stops):
         ledger = Ledger(tmp_path / f"{stops}.db")
@@ -148,6 +153,7 @@ def test_a_folder_with_many_stops_costs_no_more_than_one_with_few(tmp_path):
     assert steps_of_sqlite(3_000) < 1.5 * steps_of_sqlite(300)
 
 
+@pytest.mark.file_only("SQLite's plans")
 @pytest.mark.parametrize("wish", WISHES, ids=str)
 def test_no_statement_reads_or_sorts_a_whole_table(tmp_path, monkeypatch, wish):
     said = set()

@@ -1,9 +1,7 @@
 """What the durable ledger promises beyond counting."""
 
 import os
-import sqlite3
 import time
-from contextlib import closing
 
 import pytest
 
@@ -17,18 +15,19 @@ from notyet import (
     Usage,
 )
 from notyet.ledger.stop_rows import HISTORY_COLUMNS, REPORT_COLUMNS, STOP_COLUMNS
+from stores import locked, opened
 from support import decide, recorded, rows, stop, substop
 
 
 def test_the_tables_have_the_columns_that_are_written(ledger):
     ledger.begin(stop())
-    for table, columns in (
-        ("agents", HISTORY_COLUMNS),
-        ("stops", STOP_COLUMNS),
-        ("reports", REPORT_COLUMNS),
+    for table, columns, count in (
+        ("agents", HISTORY_COLUMNS, 1),
+        ("stops", STOP_COLUMNS, 1),
+        ("reports", REPORT_COLUMNS, 0),
     ):
-        there = {name for _, name, *_ in rows(ledger, f"PRAGMA table_info({table})")}
-        assert set(columns) <= there
+        sql = f"SELECT {', '.join(columns)} FROM {table}"  # noqa: S608  # our own names
+        assert len(rows(ledger, sql)) == count
 
 
 @pytest.mark.rule("B11")
@@ -66,17 +65,17 @@ def test_a_stop_whose_process_died_is_lost_and_not_waited_for(ledger):
 @pytest.mark.rule("B12", "K18")
 def test_a_stop_of_another_machine_is_not_lost_because_its_number_is_unknown_here(ledger):
     first = ledger.begin(stop())
-    with closing(sqlite3.connect(ledger.path)) as db, db:
+    with opened(ledger) as db:
         db.execute("UPDATE stops SET pid = 2147483646, machine = 'elsewhere'")
     assert ledger.begin(stop()).repeats == first.stop
-    with closing(sqlite3.connect(ledger.path)) as db, db:
+    with opened(ledger) as db:
         db.execute("UPDATE stops SET begun_at = 5")
     assert not ledger.begin(stop()).repeats
 
 
 def test_a_waiting_repetition_gives_up_when_the_first_process_is_gone(ledger):
     ledger.begin(stop())
-    with closing(sqlite3.connect(ledger.path)) as db, db:
+    with opened(ledger) as db:
         db.execute("UPDATE stops SET pid = 2147483646")
     assert ledger.answer(1, 60) is None
 
@@ -84,12 +83,9 @@ def test_a_waiting_repetition_gives_up_when_the_first_process_is_gone(ledger):
 @pytest.mark.rule("B12")
 def test_a_stop_that_this_process_could_not_record_holds_no_later_one_up(ledger):
     begun = ledger.begin(stop())
-    other = sqlite3.connect(ledger.path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
     ledger.patience = 0.05
-    with pytest.raises(LedgerBusy):
+    with locked(ledger), pytest.raises(LedgerBusy):
         ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1))
-    other.close()
     assert not ledger.begin(stop()).repeats
 
 
@@ -105,8 +101,7 @@ def test_the_stored_event_is_bounded_and_holds_no_raw_payload(ledger):
     ((stored,),) = rows(ledger, "SELECT event FROM stops")
     assert len(stored) < 40_000
     assert '"input": 3' in stored
-    with open(ledger.path + "-wal", "rb") as file:
-        assert b"hunter2" not in file.read()
+    assert "hunter2" not in repr(rows(ledger, "SELECT * FROM stops"))
 
 
 def test_a_closed_ledger_opens_again(ledger):
@@ -116,6 +111,7 @@ def test_a_closed_ledger_opens_again(ledger):
     assert ledger.begin(stop()).history.blocks == 1
 
 
+@pytest.mark.file_only("a replaced one")
 def test_a_decision_is_never_counted_on_another_stop_of_the_same_number(ledger):
     mine = ledger.begin(stop(session_id="mine"))
     ledger.close()
@@ -127,9 +123,9 @@ def test_a_decision_is_never_counted_on_another_stop_of_the_same_number(ledger):
     assert ledger.begin(stop(session_id="other", last_message="x")).history.blocks == 0
 
 
-def test_a_value_that_sqlite_cannot_hold_is_a_ledger_error(ledger):
+def test_a_value_that_the_ledger_cannot_hold_is_a_ledger_error(ledger):
     begun = ledger.begin(stop())
-    with pytest.raises(LedgerError, match="OverflowError"):
+    with pytest.raises(LedgerError, match=r"OverflowError|out of range"):
         ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1, count=2**70))
 
 
@@ -151,6 +147,7 @@ class Interrupted:
         return getattr(self._db, name)
 
 
+@pytest.mark.file_only("its statements")
 @pytest.mark.rule("B3", "B12")
 @pytest.mark.parametrize("statement", ["BEGIN", "INSERT INTO stops", "COMMIT"])
 def test_ctrl_c_in_the_midst_of_a_transaction_leaves_no_lock(ledger, statement):
@@ -197,8 +194,6 @@ def test_a_call_can_be_given_less_patience_than_the_ledger_has(ledger):
     begun = ledger.begin(stop())
     ledger.patience = 60.0
     assert ledger.patience == 60.0
-    other = sqlite3.connect(ledger.path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
     passed = Decision(verdict=Allow(), outcome="passed", turn=1)
     calls = (
         lambda: ledger.begin(stop(session_id="s2"), 0.05),
@@ -207,8 +202,8 @@ def test_a_call_can_be_given_less_patience_than_the_ledger_has(ledger):
         lambda: ledger.give_up(begun, 0.05),
     )
     started = time.monotonic()
-    for call in calls:
-        with pytest.raises(LedgerBusy, match=r"locked it for over 0\.05 s"):
-            call()
+    with locked(ledger):
+        for call in calls:
+            with pytest.raises(LedgerBusy, match=r"locked it for over 0\.05 s"):
+                call()
     assert time.monotonic() - started < 30
-    other.close()

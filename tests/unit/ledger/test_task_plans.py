@@ -4,10 +4,14 @@ import asyncio
 import sqlite3
 from contextlib import closing
 
+import pytest
+
 from notyet import Engine, Ledger
 from notyet.core.session import News, Turn
 from notyet.ledger.connection import Connection
 from notyet.supervise import Supervisor, SupervisorSettings
+
+pytestmark = pytest.mark.file_only("SQLite's plans")
 
 GROWING = ("tasks", "runs", "steers", "messages", "outbox", "agents", "stops", "reports")
 

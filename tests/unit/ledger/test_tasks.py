@@ -203,6 +203,7 @@ def test_lists_of_tasks_come_page_by_page_the_newest_first(desk):
     assert desk.tasks.page("undelivered", "t0") is None  # it has no result
 
 
+@pytest.mark.file_only("SQLite's plans")
 def test_no_list_of_tasks_looks_at_all_of_them(desk):
     desk.enter("t1")
     for statement, _ in tasks._LISTS.values():

@@ -15,6 +15,8 @@ import pytest
 from notyet import Allow, Block, Engine, Ledger, LedgerBusy, light
 from support import gate, stop
 
+pytestmark = pytest.mark.file_only("places and damage")
+
 
 def checked(path, **options):
     ledger = Ledger(path, **options)

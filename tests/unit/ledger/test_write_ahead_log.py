@@ -11,6 +11,8 @@ import pytest
 from notyet import Ledger
 from support import decide, fill, rows, stop
 
+pytestmark = pytest.mark.file_only("its log")
+
 _PAGE = 4096 + 24  # with its header in the log
 _SHORT, _ONE_STOP = 200, 40  # pages: where it is written back, and more than a stop ever writes
 

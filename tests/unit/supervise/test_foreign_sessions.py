@@ -180,6 +180,7 @@ def full_disk():
 
 
 @pytest.mark.rule("K7", "B3")
+@pytest.mark.file_only("a full disk")
 def test_a_full_disk_is_waited_for_and_nothing_is_lost(world):
     agent = Agent(Agent.WAIT)
     handle = world.spawn(agent)
@@ -197,6 +198,7 @@ def handle_is_done(world, handle):
     return "ended" in world.kinds(handle)
 
 
+@pytest.mark.file_only("a full disk")
 @pytest.mark.rule("K18")
 def test_a_task_that_was_left_to_recovery_is_recovered_by_its_own_supervisor_too(tmp_path):
     with World(tmp_path, ledger_patience=0.1, reopen=lambda ref: Agent(knows=True)) as world:
@@ -276,6 +278,7 @@ def test_a_supervisor_that_is_closed_refuses_in_words_instead_of_hanging(tmp_pat
                 world.do(getattr(world.supervisor, verb)(handle))
 
 
+@pytest.mark.file_only("its place")
 def test_a_supervisor_on_a_ledger_that_cannot_be_opened_does_not_start(tmp_path):
     (tmp_path / "ledger.db").mkdir()
     world = World(tmp_path)

@@ -1,0 +1,407 @@
+"""The ledger on PostgreSQL: one database, shared by the supervisors of many machines.
+
+The statements and the moves are those of the SQLite file; postgres_sql.py has what differs. Nothing
+is kept in the session of a connection, so that pgbouncer may give each transaction another one.
+
+A transaction that lost a race is run again: after a duplicate key, another process made the row
+first. So is one whose connection broke before COMMIT was sent, for the server has undone it. After
+a COMMIT without an answer, the server is asked what became of the transaction: repeating it could
+enter a stop twice.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import time
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair, NotyetError
+from notyet.ledger.connection import (
+    APPLICATION,
+    FIRST_VERSION,
+    VERSION,
+    Connection,
+    default_path,
+    expect_readable,
+    open_empty,
+)
+from notyet.ledger.migrations import STEPS
+from notyet.ledger.postgres_sql import NOTICES, first_tables, stored, translate, with_types
+
+try:
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+    from psycopg.pq import TransactionStatus
+
+    from notyet.ledger.postgres_transaction import Answering, Number, Rows, Transaction
+except ImportError as missing:  # also where it finds no library of PostgreSQL
+    raise LedgerError(
+        "on PostgreSQL",
+        "it needs psycopg, which is not installed; in a checkout, run: pip install '.[postgres]'",
+    ) from missing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
+
+    T = TypeVar("T")
+    Work = Callable[[Any], T]  # of a Transaction; SQLite's connections have the same methods
+
+SCHEMA = "notyet"
+_SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_NOT_AN_ADDRESS = (
+    "it is not an address of PostgreSQL; write postgresql://USER@HOST:5432/DATABASE, "
+    "with special characters of a password in percent encoding"
+)
+_DEFAULTS = {
+    "connect_timeout": "5",  # seconds for each of its hosts
+    "tcp_user_timeout": "30000",  # milliseconds until a silent network counts as broken
+    "keepalives_idle": "30",
+    "fallback_application_name": "notyet",
+}
+_OLDEST_SERVER = 13_00_00  # has pg_current_xact_id and pg_xact_status
+_LONGEST_WAIT = 1.0  # seconds for a lock in one try: a fork waits for it
+_DUPLICATE = "23505"
+_MOST_DUPLICATES = 3  # then it is no race: the next try would have found the row
+_LOST_RACE = {_DUPLICATE, "40001", "40P01", "55P03"}  # others: conflict, deadlock, lock timeout
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02  # after a lost race
+_RECONNECT_PAUSE = 0.05
+_STARTING = ("starting up", "shutting down", "recovery", "not yet accepting", "too many clients")
+
+
+class Address:
+    """Where a ledger is: the URL without its password for people, and all of it for psycopg."""
+
+    def __init__(self, url: str) -> None:
+        self.shown = masked(url)
+        place, _, query = url.partition("?")
+        options = [part for part in query.split("&") if part]
+        own = [part for part in options if part.startswith("schema=")]
+        others = "&".join(part for part in options if part not in own)
+        self.schema = own[-1].partition("=")[2] if own else SCHEMA
+        if not _SCHEMA_NAME.fullmatch(self.schema):
+            what = "its schema must be a name of small letters, digits and _"
+            raise LedgerError(self.shown, f"{what}; write for example ?schema={SCHEMA}")
+        try:
+            known = conninfo_to_dict(f"{place}?{others}" if others else place)
+        except psycopg.ProgrammingError:
+            raise LedgerError(self.shown, _NOT_AN_ADDRESS) from None  # its text has the password
+        ports = str(known.get("port") or "5432")
+        if not all(port.isdecimal() for port in ports.split(",")):
+            raise LedgerError(self.shown, _NOT_AN_ADDRESS)
+        self.options: dict[str, Any] = _DEFAULTS | known | {"client_encoding": "UTF8"}
+
+    def connect(self) -> Answering:
+        """Return a new connection. Raises psycopg.Error."""
+        db = Answering.connect(autocommit=True, cursor_factory=psycopg.ClientCursor, **self.options)
+        db.adapters.register_loader("numeric", Number)
+        return db
+
+
+def masked(url: str) -> str:
+    """Return a URL without passwords; too much is hidden rather than too little."""
+    scheme, _, rest = url.partition("://")
+    user, at, place = rest.rpartition("@")
+    name, colon, _ = user.partition(":")
+    rest = f"{name}:***{at}{place}" if colon else rest
+    return f"{scheme}://" + re.sub(r"(?i)\b(\w*password)=[^&]*", r"\1=***", rest)
+
+
+class Listener:
+    """A connection of its own that hears which owner has something to do."""
+
+    def __init__(self, db: psycopg.Connection[Any]) -> None:
+        self._db = db
+
+    def is_pooled(self) -> bool:
+        """Return True behind a pool, which makes up the number of a backend: it has many."""
+        return bool(_one(self._db, "SELECT pg_backend_pid()")[0] != self._db.info.backend_pid)
+
+    def listen(self, schema: str) -> None:
+        """Hear notices of this schema from now on."""
+        self._db.execute(f"LISTEN {schema}".encode())
+
+    def fileno(self) -> int:
+        """Return what becomes readable with a notice."""
+        return self._db.fileno()
+
+    def take(self) -> set[int]:
+        """Return the owners that notices came for. Raises OSError if the connection is broken."""
+        try:
+            return {int(notice.payload) for notice in self._db.notifies(timeout=0)}
+        except psycopg.Error as error:
+            raise OSError(_first_line(error)) from error
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._db.close()
+
+    def __del__(self) -> None:
+        self.close()  # nothing may have waited for the thread that made it
+
+
+class PostgresConnection(Connection):
+    """Runs transactions on one schema of a database; safe in many threads, and after a fork."""
+
+    _db: psycopg.Connection[Any] | None = None  # type: ignore[assignment]  # of another library
+
+    def __init__(self, url: str, patience: float, *, repair: bool = True) -> None:
+        self._address = Address(url)
+        self._was_open = False
+        self._is_pooled = False
+        super().__init__(self._address.shown, patience, repair=repair)
+        home = default_path(os.environ)
+        # Not the file's own name: its stops have the same numbers.
+        self.beside = f"{home}.{crc32(self.path.encode()):08x}" if home else ""
+
+    def read_one(self, work: Work[T]) -> T:
+        """Run one statement that reads, in one round trip."""
+
+        def run(db: Any) -> T:
+            if isinstance(db, Transaction):
+                db.is_single = True
+            return work(db)
+
+        return self.read(run)
+
+    def listen(self) -> Listener | None:
+        """Return what wakes supervisors; None behind pgbouncer, which may lose notices."""
+        if self._is_pooled:
+            return None
+        try:
+            listener = Listener(self._address.connect())
+            self._is_pooled = listener.is_pooled()
+            if self._is_pooled:
+                return None
+            listener.listen(self._address.schema)
+        except psycopg.Error as error:
+            raise self._fault(error, 0.0) from error
+        return listener
+
+    def checkpoint(self) -> None:
+        """Do nothing: PostgreSQL writes its log back by itself."""
+
+    def write_back(self) -> None:
+        """Do nothing: PostgreSQL writes its log back by itself."""
+
+    def _transact(
+        self, begin: str, work: Work[T], patience: float | None, *, flush: bool = False
+    ) -> T:
+        patience = self.patience if patience is None else min(self.patience, patience)
+        ends = time.monotonic() + patience
+        pause = _FIRST_PAUSE
+        duplicates = 0
+        while True:
+            with self._lock:  # not during the pause: a fork must not wait for other processes
+                try:
+                    return self._attempt(begin, work, flush=flush, ends=ends)
+                except NotyetError:  # of the work itself
+                    raise
+                except (psycopg.Error, OSError, ValueError, TypeError, OverflowError) as error:
+                    is_broken = self._is_broken(error)
+                    duplicates += _code(error) == _DUPLICATE
+                    is_over = time.monotonic() >= ends or duplicates > _MOST_DUPLICATES
+                    if is_over or not (is_broken or _code(error) in _LOST_RACE):
+                        raise self._fault(error, patience) from error
+            time.sleep(_RECONNECT_PAUSE if is_broken else random.uniform(0, pause))  # noqa: S311
+            pause = min(_LONGEST_PAUSE, 2 * pause)
+
+    def _attempt(
+        self,
+        begin: str,
+        work: Work[T],
+        *,
+        flush: bool,  # noqa: ARG002  # PostgreSQL writes every transaction to the disk
+        ends: float = float("inf"),
+    ) -> T:
+        is_writing = begin != "BEGIN"
+        db = self._opened(begin)
+        if db is None:  # a reader finds no ledger
+            with closing(open_empty()) as empty:
+                return work(empty)
+        left = min(_LONGEST_WAIT, max(0.0, ends - time.monotonic()))
+        # A newer notyet may have updated the tables since this process connected.
+        check = partial(expect_readable, self.path)
+        schema = self._address.schema
+        transaction = Transaction(db, schema, left, is_writing=is_writing, check=check)
+        try:
+            result = work(transaction)
+        except BaseException:
+            self._undo(transaction)
+            raise
+        try:
+            transaction.commit()
+        except BaseException as error:
+            self._close()
+            is_lost = isinstance(error, psycopg.Error) and self._is_broken(error)
+            if not is_lost or not is_writing or not self._was_committed(transaction.id, ends):
+                raise
+        return result
+
+    def _undo(self, transaction: Transaction) -> None:
+        try:
+            transaction.rollback()
+        except psycopg.Error:
+            self._close()  # which rolls back as well
+
+    def _was_committed(self, number: str, ends: float) -> bool:
+        """Return True if a transaction was committed whose COMMIT got no answer.
+
+        Raises LedgerError if the server does not say it in time.
+        """
+        while True:
+            try:
+                db = self._opened("BEGIN")
+                row = db and db.execute("SELECT pg_xact_status(%s::xid8)", (number,)).fetchone()
+                if row and row[0] != "in progress":
+                    return bool(row[0] == "committed")
+            except psycopg.Error as error:
+                if _code(error) == "22023":  # the number is of the future: another server
+                    return False
+                if not self._is_broken(error):
+                    raise
+            if time.monotonic() >= ends:
+                what = "the connection broke during a COMMIT, and it is unknown what became of it"
+                raise LedgerError(self.path, f"{what}; it is tried again where that is safe")
+            time.sleep(_RECONNECT_PAUSE)
+
+    # -- opening
+
+    def _opened(self, begin: str) -> psycopg.Connection[Any] | None:  # type: ignore[override]
+        if self._db is not None and (
+            self._db.closed or self._db.info.transaction_status != TransactionStatus.IDLE
+        ):
+            self._close()
+        if self._db is None:
+            db = self._address.connect()
+            try:
+                is_there = self._prepare(db, may_create=self._repair or begin != "BEGIN")
+            except BaseException:
+                db.close()
+                raise
+            if not is_there:
+                db.close()
+                return None
+            self._db, self._was_open = db, True
+        return self._db
+
+    def _prepare(self, db: Answering, *, may_create: bool) -> bool:
+        """Check the server and the version of the tables; False if there are none."""
+        server = db.info.server_version
+        if server < _OLDEST_SERVER:
+            what = f"PostgreSQL {server // 10_000} is too old"
+            raise LedgerError(self.path, f"{what}; use version {_OLDEST_SERVER // 10_000} or newer")
+        (encoding,) = _one(db, "SHOW server_encoding")
+        if encoding != "UTF8":
+            what = f"the database has the encoding {encoding}"
+            raise LedgerError(self.path, f"{what}; create it with ENCODING 'UTF8'")
+        version = self._version(db)
+        if version == VERSION:
+            return True
+        if may_create and (self._repair or not version):
+            self._migrate(db)
+            return True
+        if version:
+            what = f"an older notyet wrote it (version {version}, this one reads {VERSION})"
+            raise LedgerNeedsRepair(self.path, f"{what}; the next supervisor updates it")
+        return False
+
+    def _version(self, db: psycopg.Connection[Any]) -> int:
+        # Not to_regclass, which answers from a cache: another process may have been faster.
+        schema = self._address.schema
+        known = f"FROM pg_tables WHERE schemaname = '{schema}' AND tablename = 'ledger_version'"
+        if not _one(db, f"SELECT count(*) {known}")[0]:
+            return 0
+        version = int(_one(db, f"SELECT max(version) FROM {schema}.ledger_version")[0])
+        expect_readable(self.path, version)
+        return version
+
+    def _migrate(self, db: Answering) -> None:
+        """Create the tables or take the missing steps, one process at a time."""
+        schema = self._address.schema
+        db.longest_silence = float("inf")  # an index on many rows takes its time
+        with db.transaction():
+            db.execute(f"SELECT pg_advisory_xact_lock({APPLICATION}, hashtext('{schema}'))")
+            version = self._version(db)
+            if not _one(db, f"SELECT count(*) FROM pg_namespace WHERE nspname = '{schema}'")[0]:
+                db.execute(f"CREATE SCHEMA {schema}")
+            db.execute(f"SET LOCAL search_path TO {schema}")
+            is_new = not version
+            if is_new:
+                for statement in first_tables():
+                    db.execute(statement.encode())
+                db.execute("CREATE TABLE ledger_version (version BIGINT NOT NULL)")
+                db.execute("INSERT INTO ledger_version VALUES (0)")
+                version = FIRST_VERSION
+            for step in STEPS[version - FIRST_VERSION :]:
+                step(_Tables(db))  # type: ignore[arg-type]  # it only executes
+            if is_new:
+                db.execute(NOTICES)
+            db.execute(f"UPDATE ledger_version SET version = {VERSION}")
+        db.longest_silence = Answering.longest_silence
+
+    # -- faults
+
+    def _is_broken(self, error: Exception) -> bool:
+        """Return True if a connection broke, or cannot be made yet, so that a new one may help."""
+        code = _code(error)
+        if code is not None or not isinstance(error, psycopg.OperationalError):
+            return (code or "").startswith(("57P", "08", "25P03"))
+        # Errors of connecting have no code. A server that answers has a reason, unless it starts.
+        text = str(error)
+        return self._was_open or "FATAL" not in text or any(word in text for word in _STARTING)
+
+    def _fault(self, error: Exception, patience: float) -> LedgerError:
+        """Return the LedgerError for any error: what happened, and what to do."""
+        code = _code(error)
+        said = _first_line(error).replace(str(self._address.options.get("password") or "\0"), "***")
+        role = self._address.options.get("user") or "your role"
+        if code in _LOST_RACE - {_DUPLICATE}:
+            return LedgerBusy(self.path, f"other processes locked it for over {patience:.2g} s")
+        if isinstance(error, psycopg.OperationalError) and code is None:
+            what = f"PostgreSQL cannot be reached ({said})"
+            return LedgerError(self.path, f"{what}; start it, or correct the address")
+        if code == "42501":
+            grant = f"CREATE SCHEMA {self._address.schema} AUTHORIZATION {role}"
+            what = f"{role} lacks a right ({said})"
+            return LedgerError(self.path, f"{what}; have an administrator run: {grant}")
+        if code == "25006":
+            return LedgerError(self.path, "the database is read-only; use the primary's address")
+        if code in {"53100", "53200", "53300"}:
+            return LedgerError(self.path, f"the server lacks resources ({said}); free some there")
+        if code in {"42P01", "3F000"}:
+            self._close()
+            what = f"the tables of the schema {self._address.schema} are gone"
+            return LedgerError(self.path, f"{what}; was it dropped? The next use creates them anew")
+        if isinstance(error, psycopg.Error | OSError):
+            return LedgerError(self.path, f"PostgreSQL reports: {said}")
+        return LedgerError(self.path, f"{type(error).__name__}: {error}")
+
+
+class _Tables:
+    """Runs the statements of a migration with PostgreSQL's types."""
+
+    def __init__(self, db: psycopg.Connection[Any]) -> None:
+        self._db = db
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Rows:
+        text = translate(with_types(statement)).encode()
+        return Rows(self._db.execute(text, [stored(value) for value in values]))
+
+
+def _one(db: psycopg.Connection[Any], query: str) -> Any:
+    return db.execute(query.encode()).fetchone()
+
+
+def _code(error: Exception) -> str | None:
+    return error.sqlstate if isinstance(error, psycopg.Error) else None
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].rpartition("failed: ")[2].strip().rstrip(".")  # not what psycopg says before
