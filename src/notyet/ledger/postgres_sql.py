@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Statements.
 
 _INDEX_HINT = re.compile(r"\bINDEXED BY \w+")
-_CLOCK = "extract(epoch FROM clock_timestamp())"
+CLOCK = "extract(epoch FROM clock_timestamp())"
 _TYPES = {
     # Texts are compared by their bytes, as SQLite does: ranges of them are searched.
     re.compile(r"\bTEXT\b"): 'TEXT COLLATE "C"',
@@ -46,7 +46,7 @@ _TYPES = {
 @lru_cache(maxsize=2_000)
 def translate(statement: str) -> str:
     """Return a statement as psycopg takes it."""
-    text = _INDEX_HINT.sub("", statement.replace(NOW, _CLOCK))
+    text = _INDEX_HINT.sub("", statement.replace(NOW, CLOCK))
     return text.replace("%", "%%").replace("?", "%s")
 
 
@@ -63,6 +63,8 @@ def first_tables() -> list[str]:
     return [with_types(statement) for statement in statements(schema())]
 
 
+# What a writer committed last (postgres_transaction.py).
+COMMITS = "CREATE TABLE commits (writer TEXT PRIMARY KEY, number BIGINT, at DOUBLE PRECISION)"
 # Wakes the supervisor whose task another process moved, or whose result is to be delivered.
 NOTICES = """
     CREATE FUNCTION notify_owner() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
