@@ -75,11 +75,11 @@ MARK_SENT = (
     " WHERE id = ? AND state = 'running' AND EXISTS"
     " (SELECT 1 FROM tasks WHERE id = runs.task AND run = runs.id AND owner = ?)"
 )
-# The other owners with open work, of the same or an unknown program.
+# The other owners with open work, of the same or an unknown program; queued tasks have none.
 OWNERS_AT_WORK = (
     "SELECT owner FROM (SELECT owner FROM tasks WHERE ended_at IS NULL UNION"
     " SELECT owner FROM outbox WHERE status IN ('pending', 'leased')) AS at_work"
-    " LEFT JOIN owners ON owners.id = owner WHERE owner != ? AND"
+    " LEFT JOIN owners ON owners.id = owner WHERE owner NOT IN (?, 0) AND"
     " (program IS NULL OR program = (SELECT program FROM owners WHERE id = ?))"
 )
 
@@ -159,6 +159,14 @@ class Tasks:
         """
         values = (sent, sent, time.time(), run.id, owner)
         return self._connection.execute(MARK_SENT, values) == 1
+
+    def note_prompt(self, task: str, owner: int, prompt: str) -> bool:
+        """Store the first prompt of a task that has begun, before it is sent."""
+        sql = (
+            "UPDATE runs SET prompt = ? WHERE id = (SELECT run FROM tasks WHERE id = ? AND"
+            " owner = ?) AND sent = 'reserved'"
+        )
+        return self._connection.execute(sql, (storable(prompt), task, owner)) == 1
 
     def note_session(self, task: str, owner: int, ref: Mapping[str, Any], session_id: str) -> bool:
         """Store how a session is reopened; its first id stays, since counts depend on it."""

@@ -42,7 +42,7 @@ class Delivery:
         marked = await self._insist(self._outbox.tell, task, context.owner)
         if marked == TELLING:
             event = ended_event(seen, result, live.transcript())
-            await context.engine.tell(event, _last_decision(live, result))
+            await live.engine.tell(event, _last_decision(live, result))
             await self._insist(self._outbox.told, task, context.owner)
         elif marked == UNKNOWN:
             context.warn(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from notyet.core.session import Session
     from notyet.core.task import Result
     from notyet.core.verdict import Decision
+    from notyet.engine.engine import Engine
     from notyet.supervise.context import Context
 
     Waiting = Callable[[], Coroutine[Any, Any, Result]]
@@ -45,9 +46,17 @@ class LiveTask:
     """The in-process state of a task: its session, the turn in flight, its loop."""
 
     def __init__(
-        self, context: Context, task_id: str, parent: str, session: Session | None, origin: Origin
+        self,
+        context: Context,
+        task_id: str,
+        parent: str,
+        session: Session | None,
+        origin: Origin,
+        *,
+        engine: Engine,
     ) -> None:
         self._context = context
+        self.engine = engine
         self.task_id = task_id
         self.parent = parent
         self.session = session

@@ -24,7 +24,7 @@ from notyet.core.verdict import Allow, Block, Decision, skipped
 from notyet.engine.observers import found_out
 from notyet.engine.stop import keep_in, warn_all
 from notyet.errors import LedgerError, NotyetError, Refused, SendError
-from notyet.ledger.runs import run_id
+from notyet.ledger.transitions import run_id
 from notyet.supervise.context import FencedError, new_key
 from notyet.supervise.events import stop_event
 from notyet.supervise.live_task import failed_turn, returned
@@ -305,7 +305,7 @@ class TaskLoop:
 
     async def _gate(self, seen: Seen) -> None:
         """Run the gates, and record the decision together with what follows from it."""
-        engine = self._context.engine
+        engine = self._live.engine
         parent = self._context.live.get(seen.task.parent)
         parents = parent.transcript() if parent is not None else None
         event = stop_event(seen, self._live.transcript(), parents, self._live.overdue)
@@ -329,7 +329,7 @@ class TaskLoop:
         keep = keep_in(ledger, begun, context.warn)
         progress = context.gate_progress(seen.task.id)
         deciding = asyncio.ensure_future(
-            context.engine.decide(event, begun.history, keep=keep, progress=progress)
+            self._live.engine.decide(event, begun.history, keep=keep, progress=progress)
         )
         try:
             while not deciding.done():
@@ -352,7 +352,7 @@ class TaskLoop:
     async def _record(
         self, seen: Seen, event: StopEvent, begun: Begun | None, decision: Decision
     ) -> None:
-        engine = self._context.engine
+        engine = self._live.engine
         final = await self._insist(
             self._runs.decide,
             seen.run.id,
