@@ -191,8 +191,8 @@ class Placements:
 
     def begun_within(self, queue: str, model: str | None, period: float) -> int:
         """Return how many tasks began in the last seconds."""
-        where, values = _of(queue, model)
-        sql = f"SELECT count(*) FROM begins WHERE {where} AND at > {NOW} - ?"
+        limited, values = _of(queue, model)
+        sql = f"SELECT count(*) FROM begins WHERE {limited} AND at > {NOW} - ?"
         return int(self._connection.rows(sql, (*values, period))[0][0])
 
 
@@ -265,14 +265,14 @@ def order_of(text: str) -> Order:
 
 def _wait(db: sqlite3.Connection, queue: str, room: Room) -> float:
     """Return for how many seconds there is no room; 0 if there is."""
-    where, values = _of(queue, room.model)
+    limited, values = _of(queue, room.model)
     if room.at_once is not None:
-        at_work = f"SELECT count(*) FROM tasks WHERE {where} AND {_IS_BEGUN}"
+        at_work = f"SELECT count(*) FROM tasks WHERE {limited} AND {_IS_BEGUN}"
         if db.execute(at_work, values).fetchone()[0] >= room.at_once:
             return _WHEN_ONE_ENDS
     if room.rate is not None:
         # The oldest of the last `rate` that began; the next may begin a period after it.
-        began = f"SELECT at - {NOW} FROM begins WHERE {where} ORDER BY at DESC LIMIT 1 OFFSET ?"
+        began = f"SELECT at - {NOW} FROM begins WHERE {limited} ORDER BY at DESC LIMIT 1 OFFSET ?"
         row = db.execute(began, (*values, room.rate - 1)).fetchone()
         if row is not None and row[0] + room.period > 0:
             return float(row[0] + room.period)
