@@ -37,11 +37,11 @@ UNPLACED = (
 )
 # Tasks whose worker may be dead: at work, or ended without that their observers know.
 _BEGUN = f"""
-    SELECT tasks.id, tasks.machine, tasks.owner, {", ".join(OWNER_COLUMNS)} FROM tasks
+    SELECT tasks.id, tasks.machine, {", ".join(OWNER_COLUMNS)} FROM tasks
     LEFT JOIN owners ON owners.id = tasks.owner
     WHERE queue <> '' AND begun = 1 AND tasks.ended_at IS NULL
     UNION ALL
-    SELECT tasks.id, tasks.machine, outbox.owner, {", ".join(OWNER_COLUMNS)} FROM outbox
+    SELECT tasks.id, tasks.machine, {", ".join(OWNER_COLUMNS)} FROM outbox
     JOIN tasks ON tasks.id = outbox.task LEFT JOIN owners ON owners.id = outbox.owner
     WHERE queue <> '' AND outbox.status IN ('pending', 'leased')
     AND outbox.told IN ({NOT_YET}, {TELLING})
@@ -166,11 +166,13 @@ class Placements:
 
     # -- what dead workers left
 
-    def orphans(self, most: int) -> list[Orphan]:
+    def orphans(self) -> list[Orphan]:
         """Return tasks at work whose worker is dead."""
-        rows = self._connection.rows(_BEGUN)
-        dead = [row for row in rows if row[3] is None or has_ended(*row[3:])]
-        return [Orphan(task=task, machine=machine) for task, machine, *_ in dead[:most]]
+        return [
+            Orphan(task=task, machine=machine)
+            for task, machine, *owner in self._connection.rows(_BEGUN)
+            if owner[0] is None or has_ended(*owner)
+        ]
 
     def workers(self) -> list[dict[str, Any]]:
         """Return what is known of the workers that live."""
