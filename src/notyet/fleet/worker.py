@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import platform
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -24,7 +23,7 @@ from notyet.engine.from_project import project_engine
 from notyet.errors import LedgerError, NotyetError, Refused, SendError
 from notyet.fleet.placing import new_placement, task_of
 from notyet.fleet.queue import queue_named
-from notyet.fleet.workspaces import Workspaces
+from notyet.fleet.workspaces import Workspaces, is_trusted
 from notyet.ledger.placements import FLEET, note_placement, unplaced
 from notyet.run.proc import own_machine
 from notyet.supervise.settings import SupervisorSettings
@@ -155,7 +154,8 @@ class Worker:
                 return
             self._at_work.add(task)
             try:
-                name = seen.run.id
+                # Not of the run alone: a worker that is not dead after all may be cloning, too.
+                name = f"{seen.run.id}.{self.id[:8]}"
                 await self._begin(seen.task, order, name)
             finally:
                 self._at_work.discard(task)
@@ -182,7 +182,7 @@ class Worker:
 
     def _folder(self, order: Order, name: str) -> str:
         folder = self._workspaces.prepare(order.place, name)
-        if any(fnmatchcase(order.place, pattern) for pattern in self._trust):
+        if is_trusted(order.place, self._trust):
             self._workspaces.trust(folder)
         return folder
 
