@@ -78,7 +78,7 @@ class Worker:
         self._at_once = at_once
         self._trust = tuple(trust)
         self._workspaces = workspaces or Workspaces()
-        self._open = open_session or _opened
+        self._open = _opened if open_session is None else open_session
         self._machine = own_machine() if is_bound else ""
         self._settings = settings
         self._warn = warn or (lambda _: None)
