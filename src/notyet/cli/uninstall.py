@@ -53,7 +53,7 @@ _OURS = (
     "demo",
     "install.lock",
 )  # in the state folder
-_LEDGER = ("", "-wal", "-shm", ".lock")  # the endings of its files
+_LEDGER = ("", "-wal", "-shm", ".lock", ".ship", ".shipped")  # the endings of its files
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
