@@ -109,7 +109,7 @@ def _tidy(call: HostCall) -> None:
     if ledger is None or not ledger.newest:
         return
     if call.shares:
-        _share(f"{ledger.path}.ship", call.environ)
+        start_shipper(ledger.path, call.environ)
     is_due = ledger.newest % TIDY_EVERY == 0
     if not is_due and not ledger.logged:
         return
@@ -130,24 +130,31 @@ def _tidy(call: HostCall) -> None:
         make_room(ledger.path, wanted, ledger.newest)
 
 
-def _share(stamp: str, environ: Mapping[str, str]) -> None:
+def start_shipper(ledger: str, environ: Mapping[str, str]) -> None:
     """Start `notyet ship` on its own, unless that was done within the last minute."""
+    from notyet.ledger.connection import SHIP_STAMP
+
+    stamp = ledger + SHIP_STAMP
     try:
-        if 0 <= time() - light.stat(stamp).st_mtime < _SHARE_EVERY:
+        if _is_fresh(stamp):
             return
-    except FileNotFoundError:
-        pass
-    try:
         descriptor = light.open(stamp, light.O_WRONLY | light.O_CREAT | light.O_CLOEXEC, 0o600)
         light.utime(descriptor)  # before it starts: others that finish now start none
         light.close(descriptor)
-    except OSError:  # it would be started at every stop
-        return
-    from notyet.run.spawn import inheritable_fds, launch
+        from notyet.run.spawn import inheritable_fds, launch
 
-    nothing = light.open(light.devnull, light.O_RDWR | light.O_CLOEXEC)
-    main = light.join(light.dirname(light.dirname(__file__)), "__main__.py")
-    # A project's settings can set variables of a hook: it must not choose where stops go.
-    own = {name: value for name, value in environ.items() if not name.startswith("NOTYET_SHARE")}
-    launch([sys.executable, "-I", main, "ship"], own, [nothing] * 3, inheritable_fds())
-    light.close(nothing)
+        nothing = light.open(light.devnull, light.O_RDWR | light.O_CLOEXEC)
+        main = light.join(light.dirname(light.dirname(__file__)), "__main__.py")
+        # A project's settings can set variables of a hook: it must not choose where stops go.
+        own = {name: environ[name] for name in environ if not name.startswith("NOTYET_SHARE")}
+        launch([sys.executable, "-I", main, "ship"], own, [nothing] * 3, inheritable_fds())
+        light.close(nothing)
+    except OSError:  # the next stop tries again; without a stamp, each one would start a process
+        return
+
+
+def _is_fresh(stamp: str) -> bool:
+    try:
+        return 0 <= time() - light.stat(stamp).st_mtime < _SHARE_EVERY
+    except FileNotFoundError:
+        return False

@@ -56,6 +56,15 @@ def share_settings(cwd: str, environ: Mapping[str, str]) -> Share:
     return share
 
 
+def is_shared(cwd: str, environ: Mapping[str, str]) -> bool:
+    """Return True if the user's own file says where stops go: without a command, only that does."""
+    for file in users_toml(cwd, environ):
+        text, _ = read_file(file.path)
+        if text is not None and file.is_users:
+            return compile_text(text, file.path).shares
+    return False
+
+
 def _given(environ: Mapping[str, str]) -> dict[str, Any]:
     """Return what variables say. Raises Refused."""
     given: dict[str, Any] = {}

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from notyet.config.compiled import write_private
 from notyet.errors import LedgerError, NotyetError
+from notyet.ledger.connection import SHIP_STAMP, SHIP_STATE
 from notyet.ledger.past_stops import WHOLE_REPORTS, StopFilter, next_look, read_in
 from notyet.run.proc import own_machine
 from notyet.share import Unreachable
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from notyet.ledger.past_stops import PastStop
     from notyet.share.settings import Share
 
-STAMP, STATE = ".ship", ".shipped"
 _AT_ONCE = 200  # stops in one message
 _MOST_OPEN = 500  # decided stops below a watermark that are looked at again, the newest
 _PAUSE = 0.2  # seconds between two tries
@@ -89,6 +89,8 @@ class State:
     newest: int = 0  # a stop, by which the ledger is known again
     token: str = ""
     marks: dict[str, Mark] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)  # of the last run, for `notyet status`
+    failing_since: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +104,7 @@ class Shipped:
 def ship(ledger: Ledger, share: Share, wait: float = 0.0) -> Shipped:
     """Copy what is new. With `wait`, try for so many seconds where something is in the way."""
     ends = time.monotonic() + wait
-    with _locked(ledger.path + STAMP, ends) as is_ours:
+    with _locked(ledger.path + SHIP_STAMP, ends) as is_ours:
         if not is_ours:
             return Shipped(counts=None)
         counts: dict[str, int] = {}
@@ -113,6 +115,7 @@ def ship(ledger: Ledger, share: Share, wait: float = 0.0) -> Shipped:
                     counts[name] = _copy(ledger, share, name, ends)
                 except NotyetError as error:
                     faults.append(_said(error))
+        _note_faults(ledger.path + SHIP_STATE, faults)
         return Shipped(counts=counts, faults=tuple(faults))
 
 
@@ -144,7 +147,7 @@ def _locked(path: str, ends: float) -> Iterator[bool]:
 
 def _copy(ledger: Ledger, share: Share, name: str, ends: float) -> int:
     """Copy all new stops to one place; return how many. Raises NotyetError."""
-    path = ledger.path + STATE
+    path = ledger.path + SHIP_STATE
     state = _known(ledger, _read(path))
     if not state.origin:  # there are no stops
         return 0
@@ -170,7 +173,7 @@ def _copy(ledger: Ledger, share: Share, name: str, ends: float) -> int:
             count += len(stops)
             if after != mark:
                 state = _with_mark(ledger, state, key, after)
-                write_private(path, json.dumps(asdict(state)))
+                _write(path, state)
             if is_all:
                 return count
     finally:
@@ -271,7 +274,7 @@ def _known(ledger: Ledger, state: State) -> State:
 
     newest, oldest, token = ledger.connection.read(look)
     if not newest:
-        return State()
+        return replace(state, origin="")
     is_replaced = newest < state.newest or (token and bytes(token[0]).hex() != state.token)
     is_here = state.machine == own_machine()
     if state.origin and is_here and not is_replaced:
@@ -281,6 +284,18 @@ def _known(ledger: Ledger, state: State) -> State:
     kept = {} if is_replaced or not state.origin else state.marks
     kept = {name: replace(mark, open={}) for name, mark in kept.items()}
     return replace(state, origin=str(new), machine=own_machine(), marks=kept)
+
+
+def _note_faults(path: str, faults: list[str]) -> None:
+    """Remember what went wrong: who starts a shipper does not read what it prints."""
+    state = _read(path)
+    if faults != state.faults:
+        since = (state.failing_since or time.time()) if faults else 0.0
+        _write(path, replace(state, faults=faults, failing_since=since))
+
+
+def _write(path: str, state: State) -> None:
+    write_private(path, json.dumps(asdict(state)))
 
 
 def _with_mark(ledger: Ledger, state: State, key: str, mark: Mark) -> State:

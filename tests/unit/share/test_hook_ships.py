@@ -8,16 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from hook_runs import ENTRY, PASSING, clean_environ, in_bytes, new_project, payload, run_hook, stops
+from hook_runs import (
+    ENTRY,
+    PASSING,
+    clean_environ,
+    in_bytes,
+    ledger_path,
+    new_project,
+    payload,
+    run_hook,
+    stops,
+)
 from notyet.cli.main import main
 from notyet.hook import main as hook
+from notyet.ledger.connection import SHIP_STAMP
 from notyet.run import spawn
-from notyet.share.ship import STAMP
 from support import wait_for
 
 
 def stamp():
-    return Path(os.environ["XDG_STATE_HOME"], "notyet", "ledger.db" + STAMP)
+    return Path(ledger_path() + SHIP_STAMP)
 
 
 @pytest.fixture
@@ -121,29 +131,30 @@ def launched(monkeypatch):
 
 
 def test_a_shipper_is_started_at_most_once_a_minute(tmp_path, launched):
-    path = tmp_path / "ledger.db.ship"
+    ledger, path = str(tmp_path / "ledger.db"), tmp_path / f"ledger.db{SHIP_STAMP}"
     for _ in range(3):
-        hook._share(str(path), os.environ)
+        hook.start_shipper(ledger, os.environ)
     assert [argv[-1] for argv in launched] == ["ship"]
     assert path.stat().st_mode & 0o777 == 0o600
     began = path.stat().st_mtime
     os.utime(path, (began - 55, began - 55))
-    hook._share(str(path), os.environ)
+    hook.start_shipper(ledger, os.environ)
     assert len(launched) == 1
     os.utime(path, (began - 61, began - 61))
-    hook._share(str(path), os.environ)
-    hook._share(str(path), os.environ)
+    hook.start_shipper(ledger, os.environ)
+    hook.start_shipper(ledger, os.environ)
     assert len(launched) == 2
     os.utime(path, (began + 3_600, began + 3_600))  # the clock was set back
-    hook._share(str(path), os.environ)
+    hook.start_shipper(ledger, os.environ)
     assert len(launched) == 3
 
 
 def test_a_stamp_that_cannot_be_written_starts_nothing(tmp_path, launched):
-    hook._share(str(tmp_path / "missing" / "ledger.db.ship"), os.environ)
-    (tmp_path / "folder").mkdir()
-    os.utime(tmp_path / "folder", (5, 5))
-    hook._share(str(tmp_path / "folder"), os.environ)
+    hook.start_shipper(str(tmp_path / "missing" / "ledger.db"), os.environ)
+    folder = tmp_path / f"ledger.db{SHIP_STAMP}"
+    folder.mkdir()
+    os.utime(folder, (5, 5))
+    hook.start_shipper(str(tmp_path / "ledger.db"), os.environ)
     assert launched == []
 
 
@@ -152,5 +163,16 @@ def test_a_shipper_by_hand_counts_too(users_file, project, database, launched, c
     run_hook(payload("claude", project), "--host", "claude")
     os.utime(stamp(), (5, 5))
     assert main(["ship", "--wait", "60s"]) == 0
-    hook._share(str(stamp()), os.environ)
+    hook.start_shipper(ledger_path(), os.environ)
     assert launched == []
+
+
+def test_an_agent_that_notyet_runs_starts_a_shipper_too(users_file, project, silent, monkeypatch):
+    share(users_file, silent.url)
+    monkeypatch.chdir(project)
+    (project / "agent.toml").write_text('[[turn]]\nsay = "Done!"\n')
+    assert main(["with", "scripted:agent.toml", "Go."]) == 0
+    pid = silent.accept()
+    assert is_running(pid)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)  # our own child

@@ -1,6 +1,7 @@
 """`notyet ship`: every finished stop is in the team's tables, once, and without words."""
 
 import fcntl
+import json
 import os
 import signal
 import subprocess
@@ -12,11 +13,11 @@ import pytest
 
 import notyet.share.ship
 from conftest import git
-from hook_runs import clean_environ
+from hook_runs import clean_environ, ledger_path
 from notyet import Block, Engine, Ledger
 from notyet.cli.main import main
+from notyet.ledger.connection import SHIP_STAMP, SHIP_STATE
 from notyet.share import rows as shared_rows
-from notyet.share.ship import STAMP, STATE
 from support import gate, stop, wait_for
 
 
@@ -150,10 +151,10 @@ def test_a_stop_is_copied_when_it_is_decided_and_again_when_it_is_overridden(
 def test_without_its_watermark_all_is_copied_again_and_is_the_same(ship, database, ledger, fill):
     fill(3)
     ship()
-    os.unlink(ledger.path + STATE)
+    os.unlink(ledger.path + SHIP_STATE)
     assert ship() == (0, "6 stops copied to PostgreSQL\n")
     assert len(database.outcomes()) == 6
-    with open(ledger.path + STATE, "w") as file:
+    with open(ledger.path + SHIP_STATE, "w") as file:
         file.write("{")
     assert ship() == (0, "6 stops copied to PostgreSQL\n")
     assert len(database.outcomes()) == 6
@@ -162,9 +163,9 @@ def test_without_its_watermark_all_is_copied_again_and_is_the_same(ship, databas
 def test_the_watermark_is_private_and_has_no_address(ship, database, ledger, fill):
     fill(1)
     ship()
-    for name in (STATE, STAMP):
+    for name in (SHIP_STATE, SHIP_STAMP):
         assert os.stat(ledger.path + name).st_mode & 0o777 == 0o600
-    with open(ledger.path + STATE) as file:
+    with open(ledger.path + SHIP_STATE) as file:
         assert str(database.cluster.folder) not in file.read()
 
 
@@ -202,7 +203,7 @@ def test_what_arrives_late_replaces_nothing_newer(ship, database, fill):
     fill(1)
     ship()
     database.run("UPDATE team.stop SET outcome = 'newer', shipped = 1e12")
-    os.unlink(os.path.join(os.environ["XDG_STATE_HOME"], "notyet", "ledger.db" + STATE))
+    os.unlink(ledger_path() + SHIP_STATE)
     assert ship()[0] == 0
     assert {outcome for _, outcome in database.outcomes()} == {"newer"}
 
@@ -243,7 +244,7 @@ def test_of_two_at_once_one_works_and_the_other_leaves(fill, silent):
 
 def test_with_wait_it_goes_on_when_the_other_is_gone(database, fill, ledger):
     fill(1)
-    with open(ledger.path + STAMP, "w") as file:
+    with open(ledger.path + SHIP_STAMP, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         waiting = start(database.url, "--wait", "60s")
         with pytest.raises(subprocess.TimeoutExpired):
@@ -318,6 +319,12 @@ def refused(ship, *parts, code=1):
         assert part in said, said
 
 
+def noted_faults():
+    """Return what `notyet status` reads."""
+    with open(ledger_path() + SHIP_STATE) as file:
+        return json.load(file)["faults"]
+
+
 def test_a_server_that_is_down_is_named(ship, fill, monkeypatch):
     fill(1)
     monkeypatch.setenv("NOTYET_SHARE", "postgresql://me:geheim@127.0.0.1:1/x")
@@ -347,8 +354,11 @@ def test_a_server_without_room_is_named_and_all_arrives_later(ship, fill, databa
     )
     refused(ship, "the server lacks resources (no space left); free some there")
     assert database.outcomes() == []
+    [noted] = noted_faults()
+    assert "the server lacks resources (no space left)" in noted
     database.run("DROP TRIGGER full_disk ON team.report")
     assert ship() == (0, "2 stops copied to PostgreSQL\n")
+    assert noted_faults() == []
 
 
 @pytest.fixture
