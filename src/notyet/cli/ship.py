@@ -37,6 +37,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="try for so long where the database cannot be reached, or another ship is at work",
     )
     parser.add_argument(
+        "--again",
+        action="store_true",
+        help="copy all stops of the ledger to PostgreSQL, also those that were copied before",
+    )
+    parser.add_argument(
         "--create", action="store_true", help="only create the tables that the stops go into"
     )
 
@@ -51,14 +56,14 @@ def _wait(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     """Copy stops; exit 1 if that failed, 2 if nothing says where to."""
     try:
-        share = share_settings(real_folder(os.getcwd()), os.environ)
+        share = share_settings(_here(), os.environ)
     except Refused as error:
         return refuse("ship", str(error), 2)
     if args.create:
         return _create(share)
     ledger = Ledger(repair=False)
     try:
-        done = ship(ledger, share, args.wait)
+        done = ship(ledger, share, args.wait, again=args.again)
     except NotyetError as error:
         return refuse("ship", str(error))
     except OSError as error:
@@ -73,6 +78,13 @@ def run(args: argparse.Namespace) -> int:
     for fault in done.faults:
         refuse("ship", fault)
     return 1 if done.faults else 0
+
+
+def _here() -> str:
+    try:
+        return real_folder(os.getcwd())
+    except FileNotFoundError:  # an agent's folder may be gone when its stop is copied
+        return ""
 
 
 def _create(share: Share) -> int:

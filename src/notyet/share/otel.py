@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from notyet import __version__
 from notyet.ledger.task_rows import turn_of
 from notyet.share import ShareError, Unreachable
-from notyet.share.rows import Projects, explanation, gate_name
+from notyet.share.rows import Projects, explanation, gate_name, whole
 
 try:
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -100,12 +100,15 @@ class Receiver:
 
     def finish(self, origin: Origin, mark: Mark) -> Mark:
         """Export the runs that ended since the last time, and all totals. Raises ShareError."""
-        since, recent = mark.more.get("runs", (0.0, []))
-        rows = self._ledger.connection.rows(_RUNS, (since - _RECENT, _MOST_RUNS + len(recent)))
-        new = [row for row in rows if row[0] not in recent]
         resource = _resource(origin)
-        self._export([_of_run(origin, resource, row) for row in new])
-        if new:
+        since, recent = mark.more.get("runs", (0.0, []))
+        while True:
+            most = _MOST_RUNS + len(recent)
+            rows = self._ledger.connection.rows(_RUNS, (since - _RECENT, most))
+            new = [row for row in rows if row[0] not in recent]
+            if not new:
+                break
+            self._export([_of_run(origin, resource, row) for row in new])
             since = max(since, new[-1][4])
             recent = [row[0] for row in rows if row[4] > since - _RECENT]
         data = Totals(mark.more).data(resource)
@@ -151,8 +154,8 @@ class Receiver:
                         "gen_ai.agent.id": past.agent_id or "main",
                         "gen_ai.agent.name": event.agent_type,
                         "gen_ai.request.model": event.model,
-                        "gen_ai.usage.input_tokens": usage.input if usage else None,
-                        "gen_ai.usage.output_tokens": usage.output if usage else None,
+                        "gen_ai.usage.input_tokens": whole(usage.input) if usage else None,
+                        "gen_ai.usage.output_tokens": whole(usage.output) if usage else None,
                         "notyet.host": past.host,
                         "notyet.outcome": past.outcome,
                         "notyet.project": self._projects.of(past),
@@ -223,8 +226,8 @@ def _of_run(origin: Origin, resource: Resource, row: tuple[Any, ...]) -> Readabl
                 "gen_ai.agent.name": agent if isinstance(agent, str) else None,
                 "gen_ai.conversation.id": session,
                 "gen_ai.request.model": told.model if told else None,
-                "gen_ai.usage.input_tokens": told.usage.input if told else None,
-                "gen_ai.usage.output_tokens": told.usage.output if told else None,
+                "gen_ai.usage.input_tokens": whole(told.usage.input) if told else None,
+                "gen_ai.usage.output_tokens": whole(told.usage.output) if told else None,
                 "notyet.run.source": source,
                 "notyet.run.ending": ending,
             }

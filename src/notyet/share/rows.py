@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _MOST_WORDS = 8_000  # characters of one text
 _LONGEST_NAME = 200
+_LARGEST = (1 << 63) - 1
 _GIT_PATIENCE = 5.0  # seconds
 _MOST_REMOTES = 64 * 1024  # bytes
 _REMOTES = ("config", "--get-regexp", r"^remote\..*\.url$")
@@ -107,13 +108,13 @@ def stop_row(past: PastStop, projects: Projects, *, words: bool) -> dict[str, An
         "turn": past.turn,
         "project": projects.of(past),
         "outcome": past.outcome,
-        "why": past.why if _CAUSE.fullmatch(past.why) else "",
+        "why": past.why if past.outcome == "skipped" and _CAUSE.fullmatch(past.why) else "",
         "count": past.count,
         "max_blocks": past.limit,
         "seconds": _seconds(past),
-        "model": past.event.model,
-        "tokens_in": usage.input if usage else None,
-        "tokens_out": usage.output if usage else None,
+        "model": (past.event.model or "")[:_LONGEST_NAME] or None,
+        "tokens_in": whole(usage.input) if usage else None,
+        "tokens_out": whole(usage.output) if usage else None,
     }
     if words:
         row["words"] = {
@@ -174,6 +175,11 @@ def _report_words(report: Report) -> dict[str, Any]:
         "exit": report.exit,
         "warning": _text(report.warning),
     }
+
+
+def whole(number: int) -> int:
+    """Return a number of an agent in the range that others can hold."""
+    return max(0, min(number, _LARGEST))
 
 
 def _seconds(past: PastStop) -> float | None:

@@ -101,9 +101,15 @@ class Shipped:
     faults: tuple[str, ...] = ()
 
 
-def ship(ledger: Ledger, share: Share, wait: float = 0.0) -> Shipped:
-    """Copy what is new. With `wait`, try for so many seconds where something is in the way."""
+def ship(ledger: Ledger, share: Share, wait: float = 0.0, *, again: bool = False) -> Shipped:
+    """Copy what is new. With `wait`, try for so many seconds where something is in the way.
+
+    With `again`, all stops of the ledger are copied to PostgreSQL. Raises LedgerError.
+    """
     ends = time.monotonic() + wait
+    if "://" in ledger.path:
+        raise LedgerError(ledger.path, "only a file can be shared; set NOTYET_LEDGER to one")
+    ledger.connection.read(lambda _: None)  # before any file is made beside it
     with _locked(ledger.path + SHIP_STAMP, ends) as is_ours:
         if not is_ours:
             return Shipped(counts=None)
@@ -112,7 +118,7 @@ def ship(ledger: Ledger, share: Share, wait: float = 0.0) -> Shipped:
         for name in ("to", "otel"):
             if getattr(share, name):
                 try:
-                    counts[name] = _copy(ledger, share, name, ends)
+                    counts[name] = _copy(ledger, share, name, ends, again=again and name == "to")
                 except NotyetError as error:
                     faults.append(_said(error))
         _note_faults(ledger.path + SHIP_STATE, faults)
@@ -145,7 +151,7 @@ def _locked(path: str, ends: float) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def _copy(ledger: Ledger, share: Share, name: str, ends: float) -> int:
+def _copy(ledger: Ledger, share: Share, name: str, ends: float, *, again: bool) -> int:
     """Copy all new stops to one place; return how many. Raises NotyetError."""
     path = ledger.path + SHIP_STATE
     state = _known(ledger, _read(path))
@@ -155,6 +161,9 @@ def _copy(ledger: Ledger, share: Share, name: str, ends: float) -> int:
     target = _target(share, name, ledger)
     # Another place gets all stops from the first on; another password is the same place.
     key = f"{name} {digest(_USER.sub('//', getattr(share, name)))}"
+    if again:  # under the same origin, so that what is there stays one row
+        known = state.marks.get(key, Mark())
+        state = replace(state, marks={**state.marks, key: Mark(shipped=known.shipped)})
     count = 0
     try:
         while True:

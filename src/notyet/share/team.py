@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "team"
 VERSION = 1  # of the tables; an older notyet does not write into newer ones
+_LONGEST_QUESTION = 300.0  # seconds, about many stops
 _NEWER = "NY001"  # raised by the trigger
 _STOP = {
     "id": "BIGINT NOT NULL",
@@ -132,6 +133,7 @@ class Team:
     def __init__(self, url: str) -> None:
         self.address = Address(url, SCHEMA)
         self._db: Answering | None = None
+        self._is_ready = False  # the tables are there, as far as this connection knows
 
     def create(self) -> bool:
         """Create the tables; return False if they are there. Raises LedgerError."""
@@ -152,9 +154,11 @@ class Team:
         """
         with self._faults():
             db = self._connected()
-            if self.version(db) is None:
-                self._create(db)
-            self.address.grants = grants(self.address.schema, db.info.user)
+            if not self._is_ready:
+                if self.version(db) is None:
+                    self._create(db)
+                self.address.grants = grants(self.address.schema, db.info.user)
+                self._is_ready = True
             with db.transaction():
                 db.execute(f"SELECT set_config('synchronous_commit', {SYNCHRONOUS}, true)")
                 what = (VERSION, *map(stored, origin), shipped, _json(stops), _json(reports))
@@ -165,6 +169,7 @@ class Team:
         if self._db is not None:
             self._db.close()
             self._db = None
+            self._is_ready = False
 
     def version(self, db: Answering) -> int | None:
         """Return VERSION if the tables are there, None if not. Raises LedgerNewer.
@@ -187,6 +192,7 @@ class Team:
         """
         with self._faults(), closing(self.address.connect()) as db:
             db.read_only = True
+            db.longest_silence = _LONGEST_QUESTION
             if self.version(db) is None:
                 yield None
                 return

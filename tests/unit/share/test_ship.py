@@ -16,6 +16,7 @@ from conftest import git
 from hook_runs import clean_environ, ledger_path
 from notyet import Block, Engine, Ledger
 from notyet.cli.main import main
+from notyet.core.event import Usage
 from notyet.ledger.connection import SHIP_STAMP, SHIP_STATE
 from notyet.share import rows as shared_rows
 from support import gate, stop, wait_for
@@ -158,6 +159,42 @@ def test_without_its_watermark_all_is_copied_again_and_is_the_same(ship, databas
         file.write("{")
     assert ship() == (0, "6 stops copied to PostgreSQL\n")
     assert len(database.outcomes()) == 6
+
+
+def test_all_can_be_copied_again_into_new_tables(ship, database, fill):
+    fill(3)
+    ship()
+    assert ship("--again") == (0, "6 stops copied to PostgreSQL\n")
+    assert database.rows("SELECT count(*), count(DISTINCT origin) FROM team.stop") == [(6, 1)]
+    database.run("DROP SCHEMA team CASCADE")
+    assert ship() == (0, "0 stops copied to PostgreSQL\n")
+    assert ship("--again") == (0, "6 stops copied to PostgreSQL\n")
+    assert len(database.outcomes()) == 6
+
+
+def test_numbers_that_are_too_large_are_cut_and_stop_nothing(ship, database, ledger):
+    usage = Usage(input=10**30, output=5)
+    ledger.give_up(ledger.begin(stop(usage=usage, model="m" * 10_000)))
+    assert ship() == (0, "1 stop copied to PostgreSQL\n")
+    known = database.rows("SELECT tokens_in, tokens_out, length(model) FROM team.stop")
+    assert known == [(2**63 - 1, 5, 200)]
+
+
+def test_a_ledger_that_cannot_be_read_is_named_and_no_file_is_made(ship, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for place in (str(tmp_path), "postgresql://me:geheim@db/x"):
+        monkeypatch.setenv("NOTYET_LEDGER", place)
+        refused(ship, "ledger ")
+    assert os.listdir(tmp_path) == []
+    assert not os.path.exists(f"{tmp_path}{SHIP_STAMP}")
+
+
+def test_it_works_where_the_folder_is_gone(ship, fill, tmp_path, monkeypatch):
+    fill(1)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert ship() == (0, "2 stops copied to PostgreSQL\n")
 
 
 def test_the_watermark_is_private_and_has_no_address(ship, database, ledger, fill):
