@@ -475,3 +475,13 @@ def test_a_wrong_wait_and_no_address_are_refused(ship, fill, monkeypatch, capsys
 def test_without_stops_nothing_is_made(ship, database):
     assert ship() == (0, "0 stops copied to PostgreSQL\n")
     assert database.rows("SELECT count(*) FROM pg_namespace WHERE nspname = 'team'") == [(0,)]
+
+
+def test_a_pool_in_transaction_mode_makes_no_difference(pooled, ship, fill, monkeypatch, capsys):
+    url = pooled.replace("schema=pooled", "schema=pooled_team")
+    monkeypatch.setenv("NOTYET_SHARE", url)
+    fill(3)
+    assert ship() == (0, "6 stops copied to PostgreSQL\n")
+    assert ship("--again") == (0, "6 stops copied to PostgreSQL\n")
+    assert main(["log", "--stats", "--ledger"]) == 0
+    assert "6 stops: 3 blocked, 3 passed" in capsys.readouterr().out
