@@ -79,6 +79,7 @@ def document(
                 h.nav(aria_label="Screens")[
                     (_link(screen, query) for screen in screens if screen.name)
                 ],
+                query.user and h.span(".mute", title="signed in at the proxy")[query.user],
                 h.span("#connection", role="status"),
             ],
             h.div("#offline.trouble", role="status"),

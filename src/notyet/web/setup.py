@@ -304,4 +304,5 @@ def _last_stops(report: StatusReport) -> Element:
     )
 
 
-SCREEN = Screen("/setup", load, draw, name="Setup")
+# It is about the machine of the page: its folders, settings and variables are not a team's.
+SCREEN = Screen("/setup", load, draw, name="Setup", is_of=lambda site: site.proxy is None)
