@@ -51,6 +51,8 @@ COMMANDS = {
     "replay": "notyet.cli.replay",
     "with": "notyet.cli.with_agent",
     "tasks": "notyet.cli.tasks",
+    "submit": "notyet.cli.submit",
+    "worker": "notyet.cli.worker",
     "log": "notyet.cli.log",
     "page": "notyet.cli.page",
     "hook": "notyet.cli.hook",
@@ -66,6 +68,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Every day": ("check", "status"),
     "Look back": ("log", "page", "replay"),
     "Agents": ("with", "tasks"),
+    "Fleets": ("submit", "worker"),
     "Plumbing": ("hook", *_OF_HOSTS, "validate", "schema", "completion", "demo"),
 }
 EXAMPLES: Examples = (

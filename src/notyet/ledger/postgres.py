@@ -195,8 +195,30 @@ class PostgresConnection(Connection):
                 return None
             listener.listen(self._address.schema)
         except psycopg.Error as error:
-            raise self._fault(error, 0.0) from error
+            raise self.fault(error) from error
         return listener
+
+    @property
+    def schema(self) -> str:
+        """The schema of its tables."""
+        return self._address.schema
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The parameters of a connection, for psycopg; a password may be among them."""
+        return dict(self._address.options)
+
+    def is_pooled(self) -> bool:
+        """Return True behind a pool that gives each transaction another connection."""
+        try:
+            with closing(Listener(self._address.connect())) as listener:
+                return listener.is_pooled()
+        except psycopg.Error as error:
+            raise self.fault(error) from error
+
+    def may_retry(self, error: BaseException | None) -> bool:
+        """Return True after a lost race or a broken connection."""
+        return self._is_broken(error) or _code(error) in _LOST_RACE
 
     def checkpoint(self) -> None:
         """Do nothing: PostgreSQL writes its log back by itself."""
@@ -223,7 +245,7 @@ class PostgresConnection(Connection):
                     is_over = time.monotonic() >= ends or duplicates > _MOST_DUPLICATES
                     if is_over or not (is_broken or _code(error) in _LOST_RACE):
                         is_writing = begin != "BEGIN"
-                        raise self._fault(error, patience, is_writing=is_writing) from error
+                        raise self.fault(error, patience, is_writing=is_writing) from error
             time.sleep(_RECONNECT_PAUSE if is_broken else random.uniform(0, pause))  # noqa: S311
             pause = min(_LONGEST_PAUSE, 2 * pause)
 
@@ -360,7 +382,7 @@ class PostgresConnection(Connection):
 
     # -- faults
 
-    def _is_broken(self, error: Exception) -> bool:
+    def _is_broken(self, error: BaseException | None) -> bool:
         """Return True if a connection broke, or cannot be made yet, so that a new one may help."""
         code = _code(error)
         if code is not None or not isinstance(error, psycopg.OperationalError):
@@ -379,7 +401,9 @@ class PostgresConnection(Connection):
         grant = f"GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON ALL TABLES IN SCHEMA"
         return f"{what}; have an administrator run: {grant} {schema} TO {role}"
 
-    def _fault(self, error: Exception, patience: float, *, is_writing: bool = False) -> LedgerError:
+    def fault(
+        self, error: BaseException | None, patience: float = 0.0, *, is_writing: bool = False
+    ) -> LedgerError:
         """Return the LedgerError for any error: what happened, and what to do."""
         code = _code(error)
         said = _first_line(error).replace(str(self._address.options.get("password") or "\0"), "***")
@@ -424,10 +448,10 @@ def _one(db: psycopg.Connection[Any], query: str) -> Any:
     return db.execute(query.encode()).fetchone()
 
 
-def _code(error: Exception) -> str | None:
+def _code(error: BaseException | None) -> str | None:
     return error.sqlstate if isinstance(error, psycopg.Error) else None
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException | None) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0].rpartition("failed: ")[2].strip().rstrip(".")  # not what psycopg says before

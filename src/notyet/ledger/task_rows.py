@@ -64,6 +64,11 @@ VIEW_COLUMNS = (
 # How far the observers of a task's end were notified. It is marked before, so that none is
 # notified twice; after a crash in between, it is unknown.
 NOT_YET, TOLD, TELLING, UNKNOWN = range(4)
+# As the index `outbox_undelivered` says it.
+MAYBE_UNDELIVERED = (
+    "(outbox.status IN ('pending', 'leased', 'suspended')"
+    f" OR (outbox.told = {UNKNOWN} AND outbox.status <> 'dismissed'))"
+)
 
 
 def storable(text: str) -> str:

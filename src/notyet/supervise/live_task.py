@@ -27,13 +27,18 @@ if TYPE_CHECKING:
 class Handle:
     """A task that was started. `await handle` gives its result."""
 
-    def __init__(self, task_id: str, wait: Waiting) -> None:
+    def __init__(self, task_id: str, wait: Waiting, ending: asyncio.Future[Result]) -> None:
         self.task_id = task_id
         self._wait = wait
+        self._ending = ending
 
     async def result(self) -> Result:
         """Wait for the result; this acknowledges it, unless `deliver` does."""
         return await self._wait()
+
+    async def ended(self) -> None:
+        """Wait until it has ended, and leave its result to others. Raises Refused if it moved."""
+        await asyncio.shield(self._ending)
 
     def __await__(self) -> Generator[Any, None, Result]:
         return self._wait().__await__()

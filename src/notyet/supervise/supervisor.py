@@ -113,6 +113,15 @@ class Supervisor:
         await self.close()
 
     @property
+    def owner(self) -> int:
+        """The number of this supervisor in the ledger."""
+        return self._context.owner
+
+    async def ask(self, call: Callable[..., T], *args: Any) -> T:
+        """Make a call of the ledger in its thread; retry while it cannot be written."""
+        return await self._insist(call, *args)
+
+    @property
     def deliver(self) -> Deliver | None:
         """The consumer of subagents' results."""
         return self._consumer
@@ -159,7 +168,7 @@ class Supervisor:
     ) -> Handle:
         """Do the same as `run`, but return at once."""
         task = Task(
-            id=_new_id(),
+            id=new_id(),
             prompt=prompt,
             scope="agent",
             label=label,
@@ -191,7 +200,7 @@ class Supervisor:
         if cleanup not in {"keep", "delete"}:
             raise ValueError(f"cleanup must be 'keep' or 'delete', not {cleanup!r}")
         asked = Task(
-            id=_new_id(),
+            id=new_id(),
             prompt=task,
             label=label,
             agent_type=agent_type,
@@ -231,14 +240,14 @@ class Supervisor:
 
         A message with a `key` is sent once, however often it is said.
         """
-        await self._do(task, "say", _prompt(text), key)
+        await self._do(task, "say", prompt_of(text), key)
 
     async def steer(self, task: Handle | str, prompt: str, *, key: str = "") -> None:
         """Abort the current turn and continue with this prompt. Raises Refused.
 
         A prompt with a `key` is sent once, however often it is given.
         """
-        await self._do(task, "steer", _prompt(prompt), key)
+        await self._do(task, "steer", prompt_of(prompt), key)
 
     async def kill(self, task: Handle | str) -> bool:
         """End a task and its descendants without running gates; False if it had ended before."""
@@ -394,7 +403,7 @@ class Supervisor:
         at_work = self._context.at_work
         if id(session) in at_work:
             raise Refused(f"this session is at work on task {at_work[id(session)]}")
-        task = replace(task, prompt=_prompt(task.prompt), cwd=task.cwd or os.getcwd())
+        task = replace(task, prompt=prompt_of(task.prompt), cwd=task.cwd or os.getcwd())
         tasks = self._store.tasks
         limits = {
             "max_depth": self._settings.max_depth,
@@ -456,7 +465,7 @@ class Supervisor:
             self._context.at_work[id(live.session)] = live.task_id
             loop = TaskLoop(self._context, live, self._delivery)
             live.loop = asyncio.ensure_future(loop.drive())
-        return Handle(live.task_id, lambda: self._result(known))
+        return Handle(live.task_id, lambda: self._result(known), known.result)
 
     async def _result(self, live: LiveTask) -> Result:
         result = await asyncio.shield(live.result)
@@ -498,11 +507,12 @@ def _id(task: Handle | str) -> str:
     return task.task_id if isinstance(task, Handle) else task
 
 
-def _new_id() -> str:
+def new_id() -> str:
+    """Return the id of a new task."""
     return "t" + "".join(_LETTERS[byte % len(_LETTERS)] for byte in os.urandom(_ID_LENGTH))
 
 
-def _prompt(text: str) -> str:
+def prompt_of(text: str) -> str:
     """Return a prompt. Raises ValueError if it is empty."""
     if not isinstance(text, str) or not text.strip():
         raise ValueError("a prompt needs words")
