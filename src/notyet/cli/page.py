@@ -12,6 +12,7 @@ from argparse import ArgumentTypeError
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
 
+from notyet.cli.fleet_options import add_ledger, ledger_address
 from notyet.cli.person import refuse
 from notyet.cli.signals import passed_on
 from notyet.config.compiled import write_private
@@ -63,11 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--read-only", action="store_true", help="only show: nothing can be done on the page"
     )
-    parser.add_argument(
-        "--ledger",
-        metavar="ADDRESS",
-        help="postgresql://… or a file (default: $NOTYET_FLEET, or the ledger of this machine)",
-    )
+    add_ledger(parser)
     parser.add_argument(
         "--demo", action="store_true", help="show the agents of the last `notyet demo`"
     )
@@ -245,7 +242,7 @@ def _ledger(args: argparse.Namespace) -> str:
     if args.demo:
         return demo_ledger(os.environ)
     environ = os.environ
-    given = args.ledger or environ.get("NOTYET_FLEET") or environ.get("NOTYET_LEDGER") or ""
+    given = ledger_address(args.ledger) or environ.get("NOTYET_LEDGER") or ""
     if given.startswith(_POSTGRESQL):
         return given
     if "://" in given:  # the rest may have a password

@@ -46,6 +46,7 @@ _NEXT_OF_ALL = (
     "SELECT id FROM tasks WHERE (created_at, id) < (?, ?) ORDER BY created_at DESC, id DESC LIMIT ?"
 )
 _NEXT_ACTIVE = _NEXT_OF_ALL.replace("WHERE", "WHERE ended_at IS NULL AND")
+_NEXT_BEGUN = _NEXT_ACTIVE.replace("WHERE", "WHERE owner <> 0 AND")  # not queued
 _NEXT_UNDELIVERED = (
     f"SELECT task FROM outbox WHERE {MAYBE_UNDELIVERED} AND (created_at, task) < (?, ?)"
     " ORDER BY created_at DESC, task DESC LIMIT ?"
@@ -55,9 +56,10 @@ _ANNOUNCED = "SELECT max(created_at) FROM outbox WHERE task = ?"
 _LISTS = {
     "all": (_NEXT_OF_ALL, _CREATED),
     "active": (_NEXT_ACTIVE, _CREATED),
+    "begun": (_NEXT_BEGUN, _CREATED),
     "undelivered": (_NEXT_UNDELIVERED, _ANNOUNCED),
 }
-LISTS = tuple(_LISTS)
+LISTS = ("all", "active", "undelivered")
 _END_OF_TIME = 1e300
 _ACT_PLACE = "task "  # before the id of the task
 OPEN = (

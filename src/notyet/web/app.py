@@ -23,7 +23,7 @@ from notyet.errors import LedgerError
 from notyet.ledger.past_stops import PastStop
 from notyet.status.report import StatusReport
 from notyet.status.stop_words import json_of
-from notyet.web import gates, now, session, setup, stop, stops, task, tasks
+from notyet.web import fleet, gates, now, session, setup, stop, stops, task, tasks
 from notyet.web.access import Guard, TokenDoor
 from notyet.web.forms import DONE, Doing, notice_of
 from notyet.web.layout import document, section
@@ -49,6 +49,7 @@ SCREENS: tuple[Screen, ...] = (
     gates.SCREEN,
     tasks.SCREEN,
     task.SCREEN,
+    fleet.SCREEN,
     setup.SCREEN,
 )
 
@@ -60,7 +61,7 @@ def build(site: Site, names: Names, watcher: Watcher) -> ASGIApp:
         Route("/events", partial(_events, watcher)),
     ]
     doing = Doing()
-    for screen in _screens(site):
+    for screen in SCREENS:
         routes.append(Route(screen.as_json, partial(_json, site, screen)))
         routes.append(Route(screen.path, partial(_html, site, watcher, screen)))
         if screen.act is not None:
@@ -72,12 +73,9 @@ def build(site: Site, names: Names, watcher: Watcher) -> ASGIApp:
     return Guard(Starlette(routes=routes, exception_handlers=handlers), door)
 
 
-def _screens(site: Site) -> list[Screen]:
-    return [screen for screen in SCREENS if screen.is_of(site)]
-
-
 def _page(site: Site, drawing: Drawing, query: Query, trouble: str = "") -> str:
-    return encodable(str(document(_screens(site), drawing, query, trouble)))
+    listed = [screen for screen in SCREENS if screen.is_listed(site)]
+    return encodable(str(document(listed, drawing, query, trouble)))
 
 
 async def _html(site: Site, watcher: Watcher, screen: Screen, request: Request) -> Response:

@@ -156,7 +156,7 @@ class Screen:
     # Does what a form of the screen asks for, in a thread; may wait, and raise NotShownError.
     act: Callable[[Site, Query, Mapping[str, str]], Notice] | None = None
     plain: Callable[[Any], Any] | None = None  # makes the JSON, if it is not the data as it is
-    is_of: Callable[[Site], bool] = lambda _site: True  # False: this site has no such screen
+    is_listed: Callable[[Site], bool] = lambda _site: True  # in the navigation of this site
 
     @property
     def as_json(self) -> str:

@@ -186,7 +186,7 @@ def _head(data: TaskShown, name: str, query: Query) -> Element:
     shown = one_line(_session(view) if data.stops else view.session_id)
     ended = "" if view.ended_at is None else f", took {took(view.ended_at - view.created_at)}"
     process = ""
-    if view.ended_at is None:
+    if view.ended_at is None and view.owner_pid:
         process = f"{view.owner_pid} ({'alive' if view.owner_alive else 'gone'})"
     known: list[tuple[str, Node]] = [
         ("agent", one_line(", a ".join(filter(None, (view.agent or "-", task.agent_type))))),
@@ -196,6 +196,8 @@ def _head(data: TaskShown, name: str, query: Query) -> Element:
         ),
         ("workspace", one_line(task.workspace)),
         ("session", h.a(href=session)[shown] if data.stops else shown),
+        ("queue", one_line(", for ".join(filter(None, (view.queue, view.model))))),
+        ("worker", one_line(view.worker)),
         ("process", process),
         ("parent", task.parent and h.a(href=f"/tasks/{task.parent}")[one_line(task.parent)]),
         ("begun", [exactly(view.created_at), " (", ago(view.created_at), " ago)", ended]),
