@@ -153,6 +153,7 @@ class Listener:
 class PostgresConnection(Connection):
     """Runs transactions on one schema of a database; safe in many threads, and after a fork."""
 
+    is_file = False
     _db: psycopg.Connection[Any] | None = None  # type: ignore[assignment]  # of another library
 
     def __init__(self, url: str, patience: float, *, repair: bool = True) -> None:
@@ -174,6 +175,19 @@ class PostgresConnection(Connection):
             return work(db)
 
         return self.read(run)
+
+    def state(self) -> tuple[object, int]:
+        """Return a value that differs when others have written to the server since.
+
+        Its snapshot does, also on a replica. Supervisors need not tell of every change, then.
+        """
+        return self.read_one(lambda db: (_asked(db, "SELECT pg_current_snapshot()::text"), 0))
+
+    def version(self) -> int:
+        """Return the version of the tables: another notyet may have changed them since."""
+        return self.read_one(
+            lambda db: int(_asked(db, "SELECT max(version) FROM ledger_version") or VERSION)
+        )
 
     def listen(self) -> Listener | None:
         """Return what wakes supervisors; None behind pgbouncer, which may lose notices."""
@@ -235,7 +249,8 @@ class PostgresConnection(Connection):
                     duplicates += _code(error) == _DUPLICATE
                     is_over = time.monotonic() >= ends or duplicates > _MOST_DUPLICATES
                     if is_over or not (is_broken or _code(error) in _LOST_RACE):
-                        raise self.fault(error, patience) from error
+                        is_writing = begin != "BEGIN"
+                        raise self.fault(error, patience, is_writing=is_writing) from error
             time.sleep(_RECONNECT_PAUSE if is_broken else random.uniform(0, pause))  # noqa: S311
             pause = min(_LONGEST_PAUSE, 2 * pause)
 
@@ -377,8 +392,24 @@ class PostgresConnection(Connection):
         is_nameless = isinstance(error, psycopg.OperationalError) and _code(error) is None
         return is_broken(error) or (is_nameless and self._was_open)
 
-    def fault(self, error: BaseException | None, patience: float = 0.0) -> LedgerError:
+    def _lacking(self, role: str, said: str, *, is_writing: bool) -> str:
+        """Say which right a role lacks; those that open it to read need not write."""
+        schema, what = self._address.schema, f"{role} lacks a right ({said})"
+        if self._repair:
+            return f"{what}; have an administrator run: CREATE SCHEMA {schema} AUTHORIZATION {role}"
+        if is_writing:
+            return f"{what}: it may only read, so nothing was done; use a role that may write"
+        grant = f"GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON ALL TABLES IN SCHEMA"
+        return f"{what}; have an administrator run: {grant} {schema} TO {role}"
+
+    def fault(
+        self, error: BaseException | None, patience: float = 0.0, *, is_writing: bool = False
+    ) -> LedgerError:
         """Return the LedgerError for any error: what happened, and what to do."""
+        if _code(error) == "42501":
+            role = self._address.options.get("user") or "your role"
+            said = _first_line(error)
+            return LedgerError(self.path, self._lacking(role, said, is_writing=is_writing))
         if _code(error) in _NO_TABLES:
             self._close()
         return fault(self._address, error, patience)
@@ -430,6 +461,11 @@ class _Tables:
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Rows:
         text = translate(with_types(statement)).encode()
         return Rows(self._db.execute(text, [stored(value) for value in values]))
+
+
+def _asked(db: Any, query: str) -> Any:
+    """Return the one value of a query; None where there is no ledger yet."""
+    return db.execute(query).fetchone()[0] if isinstance(db, Transaction) else None
 
 
 def _one(db: psycopg.Connection[Any], query: str) -> Any:

@@ -222,7 +222,7 @@ def recent(
 ) -> Recent:
     """Return the sessions and decisions of a folder and those below; write nothing."""
     size = size_of(ledger.path)
-    if not size or not os.path.exists(ledger.path):
+    if ledger.connection.is_file and (not size or not os.path.exists(ledger.path)):
         return Recent(path=ledger.path)
     fallback = next(iter(setups.values()))
 
