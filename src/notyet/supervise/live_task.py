@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from notyet.core.session import Session
     from notyet.core.task import Result
     from notyet.core.verdict import Decision
+    from notyet.ledger.transitions import Seen
     from notyet.supervise.context import Context
 
     Waiting = Callable[[], Coroutine[Any, Any, Result]]
@@ -45,15 +46,17 @@ class LiveTask:
     """The in-process state of a task: its session, the turn in flight, its loop."""
 
     def __init__(
-        self, context: Context, task_id: str, parent: str, session: Session | None, origin: Origin
+        self, context: Context, seen: Seen, session: Session | None, origin: Origin
     ) -> None:
         self._context = context
-        self.task_id = task_id
-        self.parent = parent
+        self.task = seen.task
+        self.task_id = seen.task.id
+        self.seen: Seen | None = seen  # as it is in the ledger, if no other process moves it
         self.session = session
         self.origin: Origin = origin  # recovered: a dead process sent what is in flight
         self.poked = asyncio.Event()  # something about the task has changed
         self.accepted = asyncio.Event()  # the agent has the prompt in flight
+        self.marked = ""  # the key of a prompt that may be marked as dispatched, and was not sent
         self.key = ""  # of the prompt in flight
         self.sending: asyncio.Task[Turn] | None = None
         self.trouble = ""  # the last error that the agent reported, if nothing came after it
@@ -84,7 +87,7 @@ class LiveTask:
         """Return how the session is reopened, and its id; None if that is not JSON."""
         ref: object = self._ask("ref")
         try:
-            json.dumps(ref, allow_nan=False)
+            ref = json.loads(json.dumps(ref, allow_nan=False))  # the session may change its own
         except (TypeError, ValueError, RecursionError) as error:
             self._context.warn(f"the ref of a session is not JSON and was not stored: {error}")
             return None
@@ -106,7 +109,7 @@ class LiveTask:
 
     def send(self, prompt: str, key: str, on_news: Callable[[News], None]) -> asyncio.Task[Turn]:
         """Send a prompt to the session; the task returns a Turn or raises SendError."""
-        self.key = key
+        self.key, self.marked = key, ""
         self.accepted.clear()
         self.trouble = ""
         self.sent_at = asyncio.get_running_loop().time()

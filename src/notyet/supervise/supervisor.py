@@ -278,7 +278,7 @@ class Supervisor:
                 seen = await self._store(self._store.tasks.look, task)
                 if seen is not None and not self._context.is_closing:
                     session = self._reopened(seen.ref, task)
-                    live = LiveTask(self._context, task, seen.task.parent, session, origin)
+                    live = LiveTask(self._context, seen, session, origin)
                     live.signals |= self._context.unrecorded.pop(task, {})
                     handles.append(self._drive(live))
         return tuple(handles)
@@ -387,16 +387,18 @@ class Supervisor:
                 source="start",
                 key=new_key(),
                 prompt=await self._first_prompt(session, task),
-                sent="reserved",
+                sent="dispatched",  # it is sent next
             )
             entry = (task, run, self._context.owner, session.ref(), session.id or "")
-            await self._store(tasks.start, *entry, **limits)
+            seen = await self._store(tasks.start, *entry, **limits)
             undo.pop_all()
-        return LiveTask(self._context, task.id, task.parent, session, "here")
+        live = LiveTask(self._context, seen, session, "here")
+        live.marked = run.key
+        return live
 
     async def _first_prompt(self, session: Session, task: Task) -> str:
         """Return the first prompt, with the context that start hooks add (K14)."""
-        if task.internal:
+        if task.internal or not self._context.engine.has_starters:
             return task.prompt
         knows = self._store.tasks.knows_session
         is_new = session.id is None or not await self._store(knows, session.id)
@@ -413,8 +415,11 @@ class Supervisor:
         """End a task whose caller was cancelled while it was entered."""
         with suppress(Refused):
             live = await entering
-            self._drive(live)
-            await self._requests.make(live.task_id, "interrupt")
+            try:
+                await self._requests.make(live.task_id, "interrupt")
+            finally:
+                live.seen = None
+                self._drive(live)
 
     def _drive(self, live: LiveTask) -> Handle:
         """Drive a task from its current state, in one loop at most; return a handle."""
@@ -427,10 +432,9 @@ class Supervisor:
 
     async def _result(self, live: LiveTask) -> Result:
         result = await asyncio.shield(live.result)
-        seen = await self._store.at_last(self._store.tasks.look, live.task_id)
-        if seen is not None and not self._delivery.is_ours(seen):
+        if not self._delivery.is_ours(live.task):
             await self._store.at_last(self._store.outbox.acknowledge, live.task_id)
-            self._delivery.discard(live, seen)
+            self._delivery.discard(live)
         return result
 
     def _reopened(self, ref: Mapping[str, Any], task: str) -> Session | None:
