@@ -32,11 +32,11 @@ def opened(ledger):
             yield db
         return
     from notyet.ledger.postgres import Address
-    from notyet.ledger.postgres_transaction import Transaction
+    from notyet.ledger.postgres_transaction import Transaction, Writer
 
     address = Address(ledger.path)
     with closing(address.connect()) as connection:
-        db = Transaction(connection, address.schema, 5.0, is_writing=True)
+        db = Transaction(connection, address.schema, 5.0, writer=Writer(address.schema))
         yield db
         db.commit()
 
@@ -111,7 +111,7 @@ def guarded():
 
     def execute(self, statement, values=()):
         words = " ".join(statement.split())
-        is_look = self._is_writing and words.startswith(("SELECT", "WITH"))
+        is_look = self._writer is not None and words.startswith(("SELECT", "WITH"))
         is_ours = "/src/notyet/" in sys._getframe(1).f_code.co_filename
         if is_look and is_ours and not self._locked and statement not in LOCKS:
             assert any(part in words for part in _UNGUARDED), f"no row is locked before: {words}"

@@ -14,8 +14,9 @@ from notyet import Engine, Ledger, Limits
 from notyet.core.session import News, Turn
 from notyet.core.task import Run
 from notyet.ledger.leases import Leases
-from notyet.ledger.runs import Runs, run_id
+from notyet.ledger.runs import Runs
 from notyet.ledger.tasks import Tasks
+from notyet.ledger.transitions import run_id
 from notyet.supervise import Supervisor, SupervisorSettings
 from stores import place
 from support import rows

@@ -1,8 +1,10 @@
 """The life of one supervised run, as one table.
 
-    running ─► settling ─► gating ─► ended
-       │          │          └─► steering ─► superseded
-       └──────────┴── a person steers ──┘
+    queued ─► running ─► settling ─► gating ─► ended
+                 │          │          └─► steering ─► superseded
+                 └──────────┴── a person steers ──┘
+
+`queued` is only for tasks of a fleet: no worker has begun them.
 
 `settling` waits for a transient error to heal and for the run's own children. A run that is
 `gating` or `steering` still counts as active. `ended` and `superseded` are final.
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
     from notyet.core.event import Ending, Scope
     from notyet.core.verdict import Decision, Outcome
 
-    State = Literal["running", "settling", "gating", "steering", "superseded", "ended"]
+    State = Literal["queued", "running", "settling", "gating", "steering", "superseded", "ended"]
     Signal = Literal[
+        "start",  # a worker begins a queued task
         "finish",  # the agent's turn ended, in whatever way
         "settle",  # its grace period and its children are over
         "allow",  # the gates let it go, or cannot hold it
@@ -48,10 +51,11 @@ if TYPE_CHECKING:
 SUPERVISED_HOST = "notyet"  # in the events of supervised agents
 START = "running"
 FINAL = frozenset({"superseded", "ended"})
-ACTIVE = frozenset({"running", "settling", "gating", "steering"})
+ACTIVE = frozenset({"queued", "running", "settling", "gating", "steering"})
 
 _ENDED_BY_PEOPLE: dict[Signal, State] = {"kill": "ended", "reset": "ended", "interrupt": "ended"}
 TRANSITIONS: dict[State, dict[Signal, State]] = {
+    "queued": {"start": "running", **_ENDED_BY_PEOPLE},
     "running": {"finish": "settling", "steer": "steering", **_ENDED_BY_PEOPLE},
     # A later finish replaces a transient error by the success that followed it.
     "settling": {
@@ -100,6 +104,30 @@ class Task(Record, kw_only=True):
         check_types(self)
         if self.workspace not in {"", LOCAL}:
             self.__dict__["workspace"] = remote_from(self.workspace).url
+
+
+class Order(Record, kw_only=True):
+    """What a worker of a fleet needs to begin a task."""
+
+    queue: str
+    agent: str = ""  # a name that `open_session` knows
+    args: tuple[str, ...] = ()  # for the agent's program
+    place: str = ""  # its files: a git address, ssh://host/path, or a folder of the worker
+    model: str = ""  # whose limits count
+    priority: int = 0  # smaller numbers first
+    retries: int = 0  # new runs after an ending as interrupted or error
+
+    def _validate(self) -> None:
+        check_types(self)
+
+
+class Room(Record, kw_only=True):
+    """How many tasks may be at work, and begin in a period, before the next one has to wait."""
+
+    at_once: int | None = None
+    rate: int | None = None
+    period: float = 60.0  # seconds
+    model: str | None = None  # the limits are this model's; None: of the whole queue
 
 
 class Figures(Record, kw_only=True):
@@ -171,6 +199,9 @@ class TaskView(Record, kw_only=True):
     attempts: int = 0
     maybe_unnotified: bool = False  # a process died while it notified the observers of its end
     agent: str = ""  # which program, where its session says so
+    queue: str = ""  # of a fleet
+    model: str = ""  # that it was submitted for
+    worker: str = ""  # the machine of the worker that has it
 
 
 class Run(Record, kw_only=True):

@@ -67,7 +67,40 @@ def _to_6(db: Connection) -> None:
     )
 
 
-STEPS: tuple[Callable[[Connection], None], ...] = (_to_2, _to_3, _to_4, _to_5, _to_6)
+_TO_7 = """
+    ALTER TABLE owners ADD COLUMN worker TEXT NOT NULL DEFAULT '{}';
+    ALTER TABLE tasks ADD COLUMN queue TEXT NOT NULL DEFAULT '';
+    ALTER TABLE tasks ADD COLUMN model TEXT NOT NULL DEFAULT '';
+    ALTER TABLE tasks ADD COLUMN ordered TEXT NOT NULL DEFAULT '{}';
+    ALTER TABLE tasks ADD COLUMN retries INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE tasks ADD COLUMN placement TEXT NOT NULL DEFAULT '';
+    ALTER TABLE tasks ADD COLUMN begun INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE tasks ADD COLUMN machine TEXT NOT NULL DEFAULT '';
+    CREATE INDEX tasks_unplaced ON tasks (id)
+      WHERE queue <> '' AND placement = '' AND ended_at IS NULL;
+    CREATE INDEX tasks_begun ON tasks (queue, model)
+      WHERE queue <> '' AND begun = 1 AND ended_at IS NULL;
+    CREATE INDEX tasks_waiting ON tasks (queue, model)
+      WHERE queue <> '' AND begun = 0 AND ended_at IS NULL;
+    CREATE TABLE queues (name TEXT PRIMARY KEY, about TEXT NOT NULL);
+    CREATE TABLE begins (queue TEXT NOT NULL, model TEXT NOT NULL, at REAL NOT NULL);
+    CREATE INDEX begins_by_model ON begins (queue, model, at);
+    CREATE INDEX begins_by_time ON begins (at)
+"""
+
+
+def _to_7(db: Connection) -> None:
+    """Let tasks wait in queues for the workers of a fleet.
+
+    `owners.worker` is JSON of a worker. `ordered` is JSON of a task's Order, `retries` are left,
+    `placement` is its workflow in the queue ('' until it has one), `begun` is 1 while a worker has
+    it, `machine` is where its conversation must stay. `begins` are counted for limits per model.
+    """
+    for statement in statements(_TO_7):
+        db.execute(statement)
+
+
+STEPS: tuple[Callable[[Connection], None], ...] = (_to_2, _to_3, _to_4, _to_5, _to_6, _to_7)
 
 
 def prepare(db: Connection, path: str, version: int, journal: Literal["WAL", "DELETE"]) -> None:

@@ -8,6 +8,7 @@ from notyet.core.record import replace
 from notyet.errors import Refused
 from notyet.ledger.leases import is_over
 from notyet.ledger.task_rows import (
+    MAYBE_UNDELIVERED,
     NOT_YET,
     TELLING,
     TOLD,
@@ -21,6 +22,7 @@ from notyet.ledger.transitions import Outgoing, delivery_key, look
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Sequence
 
     from notyet.core.task import Announcement, Result
     from notyet.ledger.connection import Connection
@@ -106,6 +108,22 @@ class Outbox:
         """Return a task's result; None while it is active."""
         found = self._connection.rows(_RESULT, (task,))
         return result_of(found[0][0]) if found else None
+
+    def results(self, tasks: Sequence[str]) -> dict[str, Result]:
+        """Return the results of those tasks that have ended."""
+        marks = f"({', '.join('?' * len(tasks))})"
+        sql = f"SELECT task, result FROM outbox WHERE task IN {marks} ORDER BY created_at"
+        return {task: result_of(text) for task, text in self._connection.rows(sql, tuple(tasks))}
+
+    def untaken(self, most: int = 100) -> list[tuple[str, Result]]:
+        """Return results of a fleet's tasks that nobody has taken, the oldest first."""
+        sql = (
+            f"SELECT task, result FROM outbox WHERE {MAYBE_UNDELIVERED}"
+            " AND status IN ('pending', 'leased') AND EXISTS"
+            " (SELECT 1 FROM tasks WHERE tasks.id = outbox.task AND queue <> '')"
+            " ORDER BY outbox.created_at LIMIT ?"
+        )
+        return [(task, result_of(text)) for task, text in self._connection.rows(sql, (most,))]
 
     def is_due(self, task: str) -> bool:
         """Return True if a result should be delivered by now."""

@@ -5,8 +5,8 @@ is kept in the session of a connection, so that pgbouncer may give each transact
 
 A transaction that lost a race is run again: after a duplicate key, another process made the row
 first. So is one whose connection broke before COMMIT was sent, for the server has undone it. After
-a COMMIT without an answer, the server is asked what became of the transaction: repeating it could
-enter a stop twice.
+a COMMIT without an answer, the transaction's own mark in the database tells whether it counts:
+repeating it could enter a stop twice.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from notyet.ledger.connection import (
     open_empty,
 )
 from notyet.ledger.migrations import STEPS
-from notyet.ledger.postgres_sql import NOTICES, first_tables, stored, translate, with_types
+from notyet.ledger.postgres_sql import COMMITS, NOTICES, first_tables, stored, translate, with_types
 
 try:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
     from psycopg.pq import TransactionStatus
 
-    from notyet.ledger.postgres_transaction import Answering, Number, Rows, Transaction
+    from notyet.ledger.postgres_transaction import Answering, Number, Rows, Transaction, Writer
 except ImportError as missing:  # also where it finds no library of PostgreSQL
     raise LedgerError(
         "on PostgreSQL",
@@ -64,11 +64,11 @@ _DEFAULTS = {
     "keepalives_idle": "30",
     "fallback_application_name": "notyet",
 }
-_OLDEST_SERVER = 13_00_00  # has pg_current_xact_id and pg_xact_status
+_OLDEST_SERVER = 13_00_00
 _LONGEST_WAIT = 1.0  # seconds for a lock in one try: a fork waits for it
-_DUPLICATE = "23505"
+_DUPLICATE, _LOCKED = "23505", "55P03"
 _MOST_DUPLICATES = 3  # then it is no race: the next try would have found the row
-_LOST_RACE = {_DUPLICATE, "40001", "40P01", "55P03"}  # others: conflict, deadlock, lock timeout
+_LOST_RACE = {_DUPLICATE, _LOCKED, "40001", "40P01"}  # others: conflict, deadlock
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02  # after a lost race
 _RECONNECT_PAUSE = 0.05
 _STARTING = ("starting up", "shutting down", "recovery", "not yet accepting", "too many clients")
@@ -152,6 +152,7 @@ class PostgresConnection(Connection):
 
     def __init__(self, url: str, patience: float, *, repair: bool = True) -> None:
         self._address = Address(url)
+        self._writer: Writer | None = None  # of the open connection
         self._was_open = False
         self._is_pooled = False
         super().__init__(self._address.shown, patience, repair=repair)
@@ -180,8 +181,30 @@ class PostgresConnection(Connection):
                 return None
             listener.listen(self._address.schema)
         except psycopg.Error as error:
-            raise self._fault(error, 0.0) from error
+            raise self.fault(error) from error
         return listener
+
+    @property
+    def schema(self) -> str:
+        """The schema of its tables."""
+        return self._address.schema
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The parameters of a connection, for psycopg; a password may be among them."""
+        return dict(self._address.options)
+
+    def is_pooled(self) -> bool:
+        """Return True behind a pool that gives each transaction another connection."""
+        try:
+            with closing(Listener(self._address.connect())) as listener:
+                return listener.is_pooled()
+        except psycopg.Error as error:
+            raise self.fault(error) from error
+
+    def may_retry(self, error: BaseException | None) -> bool:
+        """Return True after a lost race or a broken connection."""
+        return self._is_broken(error) or _code(error) in _LOST_RACE
 
     def checkpoint(self) -> None:
         """Do nothing: PostgreSQL writes its log back by itself."""
@@ -207,7 +230,7 @@ class PostgresConnection(Connection):
                     duplicates += _code(error) == _DUPLICATE
                     is_over = time.monotonic() >= ends or duplicates > _MOST_DUPLICATES
                     if is_over or not (is_broken or _code(error) in _LOST_RACE):
-                        raise self._fault(error, patience) from error
+                        raise self.fault(error, patience) from error
             time.sleep(_RECONNECT_PAUSE if is_broken else random.uniform(0, pause))  # noqa: S311
             pause = min(_LONGEST_PAUSE, 2 * pause)
 
@@ -219,7 +242,6 @@ class PostgresConnection(Connection):
         flush: bool,  # noqa: ARG002  # PostgreSQL writes every transaction to the disk
         ends: float = float("inf"),
     ) -> T:
-        is_writing = begin != "BEGIN"
         db = self._opened(begin)
         if db is None:  # a reader finds no ledger
             with closing(open_empty()) as empty:
@@ -227,8 +249,8 @@ class PostgresConnection(Connection):
         left = min(_LONGEST_WAIT, max(0.0, ends - time.monotonic()))
         # A newer notyet may have updated the tables since this process connected.
         check = partial(expect_readable, self.path)
-        schema = self._address.schema
-        transaction = Transaction(db, schema, left, is_writing=is_writing, check=check)
+        writer = None if begin == "BEGIN" else self._writer
+        transaction = Transaction(db, self._address.schema, left, writer=writer, check=check)
         try:
             result = work(transaction)
         except BaseException:
@@ -239,7 +261,7 @@ class PostgresConnection(Connection):
         except BaseException as error:
             self._close()
             is_lost = isinstance(error, psycopg.Error) and self._is_broken(error)
-            if not is_lost or not is_writing or not self._was_committed(transaction.id, ends):
+            if not is_lost or writer is None or not self._has_committed(writer, ends):
                 raise
         return result
 
@@ -249,21 +271,17 @@ class PostgresConnection(Connection):
         except psycopg.Error:
             self._close()  # which rolls back as well
 
-    def _was_committed(self, number: str, ends: float) -> bool:
+    def _has_committed(self, writer: Writer, ends: float) -> bool:
         """Return True if a transaction was committed whose COMMIT got no answer.
 
         Raises LedgerError if the server does not say it in time.
         """
         while True:
             try:
-                db = self._opened("BEGIN")
-                row = db and db.execute("SELECT pg_xact_status(%s::xid8)", (number,)).fetchone()
-                if row and row[0] != "in progress":
-                    return bool(row[0] == "committed")
+                if (db := self._opened("BEGIN")) is not None:
+                    return writer.has_committed(db, _LONGEST_WAIT)
             except psycopg.Error as error:
-                if _code(error) == "22023":  # the number is of the future: another server
-                    return False
-                if not self._is_broken(error):
+                if not self._is_broken(error) and _code(error) != _LOCKED:
                     raise
             if time.monotonic() >= ends:
                 what = "the connection broke during a COMMIT, and it is unknown what became of it"
@@ -288,6 +306,7 @@ class PostgresConnection(Connection):
                 db.close()
                 return None
             self._db, self._was_open = db, True
+            self._writer = Writer(self._address.schema)
         return self._db
 
     def _prepare(self, db: Answering, *, may_create: bool) -> bool:
@@ -341,13 +360,14 @@ class PostgresConnection(Connection):
             for step in STEPS[version - FIRST_VERSION :]:
                 step(_Tables(db))  # type: ignore[arg-type]  # it only executes
             if is_new:
+                db.execute(COMMITS)
                 db.execute(NOTICES)
             db.execute(f"UPDATE ledger_version SET version = {VERSION}")
         db.longest_silence = Answering.longest_silence
 
     # -- faults
 
-    def _is_broken(self, error: Exception) -> bool:
+    def _is_broken(self, error: BaseException | None) -> bool:
         """Return True if a connection broke, or cannot be made yet, so that a new one may help."""
         code = _code(error)
         if code is not None or not isinstance(error, psycopg.OperationalError):
@@ -356,7 +376,7 @@ class PostgresConnection(Connection):
         text = str(error)
         return self._was_open or "FATAL" not in text or any(word in text for word in _STARTING)
 
-    def _fault(self, error: Exception, patience: float) -> LedgerError:
+    def fault(self, error: BaseException | None, patience: float = 0.0) -> LedgerError:
         """Return the LedgerError for any error: what happened, and what to do."""
         code = _code(error)
         said = _first_line(error).replace(str(self._address.options.get("password") or "\0"), "***")
@@ -398,10 +418,10 @@ def _one(db: psycopg.Connection[Any], query: str) -> Any:
     return db.execute(query.encode()).fetchone()
 
 
-def _code(error: Exception) -> str | None:
+def _code(error: BaseException | None) -> str | None:
     return error.sqlstate if isinstance(error, psycopg.Error) else None
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException | None) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0].rpartition("failed: ")[2].strip().rstrip(".")  # not what psycopg says before

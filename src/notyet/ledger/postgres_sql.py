@@ -17,6 +17,7 @@ from notyet.ledger.leases import CARRY_OVER
 from notyet.ledger.ledger import AGENT_OF_STOP, FIND_AGENT, UNTOLD
 from notyet.ledger.migrations import STEPS, schema, statements
 from notyet.ledger.outbox import NEWEST
+from notyet.ledger.placements import LOOK_IN_QUEUE, UNPLACED
 from notyet.ledger.prune import OLD_TASKS
 from notyet.ledger.runs import NOTE_CUT_OFF
 from notyet.ledger.tasks import MARK_SENT, OPEN, OWNERS_AT_WORK
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 # Statements.
 
 _INDEX_HINT = re.compile(r"\bINDEXED BY \w+")
-_CLOCK = "extract(epoch FROM clock_timestamp())"
+CLOCK = "extract(epoch FROM clock_timestamp())"
 _TYPES = {
     # Texts are compared by their bytes, as SQLite does: ranges of them are searched.
     re.compile(r"\bTEXT\b"): 'TEXT COLLATE "C"',
@@ -46,7 +47,7 @@ _TYPES = {
 @lru_cache(maxsize=2_000)
 def translate(statement: str) -> str:
     """Return a statement as psycopg takes it."""
-    text = _INDEX_HINT.sub("", statement.replace(NOW, _CLOCK))
+    text = _INDEX_HINT.sub("", statement.replace(NOW, CLOCK))
     return text.replace("%", "%%").replace("?", "%s")
 
 
@@ -63,6 +64,8 @@ def first_tables() -> list[str]:
     return [with_types(statement) for statement in statements(schema())]
 
 
+# What a writer committed last (postgres_transaction.py).
+COMMITS = "CREATE TABLE commits (writer TEXT PRIMARY KEY, number BIGINT, at DOUBLE PRECISION)"
 # Wakes the supervisor whose task another process moved, or whose result is to be delivered.
 NOTICES = """
     CREATE FUNCTION notify_owner() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -113,6 +116,7 @@ _AGENT_OF_STOP = (
     " FOR UPDATE"
 )
 _AGENTS_OF_SESSION = "SELECT 1 FROM agents WHERE host = ? AND session_id = ? FOR UPDATE"
+_QUEUE = "SELECT 1 FROM queues WHERE name = (SELECT queue FROM tasks WHERE id = ?) FOR UPDATE"
 _RESULTS = "SELECT 1 FROM outbox WHERE task = ? FOR UPDATE"
 
 LOCKS: dict[str, tuple[Lock, ...]] = {
@@ -122,6 +126,8 @@ LOCKS: dict[str, tuple[Lock, ...]] = {
     MARK_SENT: (Lock(_TASK_OF_RUN, (3,)),),
     NOTE_CUT_OFF: (Lock(_TASK_OF_RUN, (1,)),),
     LOSE_STOPS: (Lock(_TASK, (0,)),),
+    LOOK_IN_QUEUE: (Lock(_QUEUE, (0,)), Lock(_TASK, (0,))),
+    UNPLACED: (Lock(_ALONE),),
     OPEN: (Lock(_ALONE), Lock(_TASK, (0,))),
     OWNERS_AT_WORK: (Lock(_ALONE),),
     CARRY_OVER[0]: (Lock(_ALONE),),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import psycopg
 from psycopg.adapt import Loader
 from psycopg.pq import TransactionStatus
 
-from notyet.ledger.postgres_sql import LOCKS, restored, stored, translate
+from notyet.ledger.postgres_sql import CLOCK, LOCKS, restored, stored, translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _IDLE = "10s"  # a suspended process must not keep its locks: others wait for them
+_MONTH = 30 * 86_400  # seconds; no process waits for the fate of a COMMIT that long
 # Where it is off, a crash of the server undoes what was committed: a prompt would be sent again.
 _SYNCHRONOUS = (
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
@@ -80,6 +82,45 @@ class Rows:
         return self._rows
 
 
+class Writer:
+    """Names the write transactions of one connection, so that the fate of each can be looked up.
+
+    A transaction of number n leaves n in the writer's row of `commits`, if it commits. It writes
+    that row first: a lookup waits for the row's lock, so it cannot miss a COMMIT that is under way.
+    PostgreSQL's own number of a transaction would not do: a server that crashes gives the numbers
+    again that were not on its disk.
+    """
+
+    def __init__(self, schema: str) -> None:
+        self._id = uuid4().hex
+        self._schema = schema
+        self._number = 0
+
+    def begin(self) -> list[str]:
+        """Return the statements that begin the next transaction, after BEGIN."""
+        self._number += 1
+        old = f"DELETE FROM {self._schema}.commits WHERE at < {CLOCK} - {_MONTH}"
+        return [self._mark("EXCLUDED.number"), *([old] if self._number == 1 else ())]
+
+    def has_committed(self, db: psycopg.Connection[Any], patience: float) -> bool:
+        """Return True if the last transaction committed; wait while it is under way.
+
+        Raises psycopg.Error, LockNotAvailable among them.
+        """
+        with db.transaction():
+            db.execute(f"SET LOCAL lock_timeout = {max(1, round(patience * 1000))}")
+            found = db.execute(self._mark("commits.number", 0).encode() + b" RETURNING number")
+            return bool(found.fetchone() == (self._number,))
+
+    def _mark(self, to: str, first: int | None = None) -> str:
+        first = self._number if first is None else first
+        return (
+            f"INSERT INTO {self._schema}.commits AS commits (writer, number, at)"
+            f" VALUES ('{self._id}', {first}, {CLOCK})"
+            f" ON CONFLICT (writer) DO UPDATE SET number = {to}, at = EXCLUDED.at"
+        )
+
+
 class Transaction:
     """A transaction with the methods of a SQLite connection that the ledger uses.
 
@@ -93,16 +134,15 @@ class Transaction:
         schema: str,
         patience: float,
         *,
-        is_writing: bool,
+        writer: Writer | None = None,
         check: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self.id = ""  # PostgreSQL's number of a write transaction, once it has begun
         self.is_single = False  # it commits with its first statement, too
         self._db = db
         self._cursor = psycopg.ClientCursor(db)
         self._schema = schema
         self._patience = patience
-        self._is_writing = is_writing
+        self._writer = writer  # None where it only reads
         self._check = check  # of the version of the tables, before anything is committed
         self._locked: set[str] = set()
 
@@ -140,16 +180,15 @@ class Transaction:
         cursor.execute(";".join(parts).encode())
         if is_first:
             cursor.nextset()  # after BEGIN
-            self.id, version, *_ = next(cursor)
-            self._check(version)
+            self._check(next(cursor)[0])
         for _ in range(len(parts) - 1 - is_first - self.is_single):
             cursor.nextset()
         return Rows(cursor)
 
     def _beginning(self) -> list[str]:
         place = f"set_config('search_path', '{self._schema}', true)"
-        if not self._is_writing:
-            return ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", f"SELECT '', 0, {place}"]
+        if self._writer is None:
+            return ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", f"SELECT 0, {place}"]
         settings = {
             "lock_timeout": f"'{max(1, round(self._patience * 1000))}ms'",
             "idle_in_transaction_session_timeout": f"'{_IDLE}'",
@@ -157,11 +196,11 @@ class Transaction:
         }
         set_all = ", ".join(f"set_config('{name}', {to}, true)" for name, to in settings.items())
         version = f"(SELECT max(version) FROM {self._schema}.ledger_version)"
-        known = f"pg_current_xact_id()::text, {version}"
-        return ["BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT {known}, {place}, {set_all}"]
+        first = f"SELECT {version}, {place}, {set_all}"
+        return ["BEGIN ISOLATION LEVEL READ COMMITTED", first, *self._writer.begin()]
 
     def _locks(self, statement: str, values: Sequence[Any]) -> list[str]:
-        if not self._is_writing:
+        if self._writer is None:
             return []
         wanted = [
             self._bound(lock.statement, [values[number] for number in lock.values])

@@ -11,7 +11,7 @@ import time
 
 from notyet.core.record import Record
 from notyet.errors import LedgerError
-from notyet.ledger.connection import sqlite3_module
+from notyet.ledger.connection import NOW, sqlite3_module
 from notyet.ledger.ledger import ASKER, LOSE, is_lost
 from notyet.ledger.logs import make_room
 from notyet.ledger.passes import forget
@@ -223,6 +223,7 @@ _IDLE_OWNERS = (
     " AND id NOT IN (SELECT owner FROM tasks WHERE ended_at IS NULL)"
     " AND id NOT IN (SELECT owner FROM outbox WHERE status IN ('pending', 'leased'))"
 )
+_OLD_BEGINS = f"DELETE FROM begins WHERE at < {NOW} - {2 * _DAY}"  # no limit counts further back
 _ENDING = ".jsonl"
 
 
@@ -240,6 +241,7 @@ def prune_tasks(db: sqlite3.Connection, cutoff: float, most: int) -> int:
         db.executemany(f"DELETE FROM {part} WHERE task = ?", old)
     db.executemany("DELETE FROM tasks WHERE id = ?", old)
     db.execute(_IDLE_OWNERS, (min(cutoff, time.time()),))
+    db.execute(_OLD_BEGINS)
     _remove_transcripts(db, [ref for _, ref in found])
     return len(old)
 

@@ -33,6 +33,7 @@ from notyet.ledger.transitions import (
     new_run,
     queued_messages,
     reserve,
+    run_id,
     send_messages,
     settle_messages,
     tell_owner,
@@ -163,8 +164,8 @@ class Runs:
             result = freeze(
                 db, seen, "allow", ending, decision=final, told=told, is_leased=is_leased
             )
-            if result is None:
-                return None
+            if result is None:  # a worker begins it again
+                return seen
             leased = (
                 Announcement(key=delivery_key(seen.task.id), result=result) if is_leased else None
             )
@@ -182,6 +183,8 @@ class Runs:
             if db.execute("SELECT 1 FROM steers WHERE key = ?", (key,)).fetchone():
                 return
             seen = _active(found, task)
+            if seen.run.state == "queued":
+                raise Refused(f"task {task} is queued, and has no turn to abort; say it instead")
             if seen.run.state == "steering":
                 raise Refused(f"task {task} is being steered already; wait until that has arrived")
             left = seen.steered_at + pause - time.time()
@@ -345,18 +348,13 @@ class Runs:
             if run is not None and (seen.run.id, seen.run.state) != (run.id, run.state):
                 return None
             signal = _SIGNALS[ending]
-            result = freeze(db, seen, signal, ending, turn=turn, error=error)
+            result = freeze(db, seen, signal, ending, turn=turn, error=error, by_person=is_person)
             if is_person:
                 db.execute("UPDATE tasks SET ended_by = ? WHERE id = ?", (signal, task))
                 tell_owner(db, seen, owner)
             return result
 
         return self._connection.write_through(end)
-
-
-def run_id(task: str, generation: int) -> str:
-    """Return the id of a task's run."""
-    return f"{task}.{generation}"
 
 
 def _owned(db: sqlite3.Connection, run: str, owner: int) -> Seen | None:

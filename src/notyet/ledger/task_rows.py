@@ -56,11 +56,19 @@ VIEW_COLUMNS = (
     "outbox.attempts",
     "outbox.told",
     "tasks.ref",
+    "tasks.queue",
+    "tasks.model",
+    "owners.worker",
 )
 
 # How far the observers of a task's end were notified. It is marked before, so that none is
 # notified twice; after a crash in between, it is unknown.
 NOT_YET, TOLD, TELLING, UNKNOWN = range(4)
+# As the index `outbox_undelivered` says it.
+MAYBE_UNDELIVERED = (
+    "(outbox.status IN ('pending', 'leased', 'suspended')"
+    f" OR (outbox.told = {UNKNOWN} AND outbox.status <> 'dismissed'))"
+)
 
 
 def storable(text: str) -> str:
@@ -155,12 +163,15 @@ def view_of(row: tuple[Any, ...], *, alive: bool) -> TaskView:
         delivery_error=known["error"] or "",
         attempts=known["attempts"] or 0,
         maybe_unnotified=known["told"] == UNKNOWN,
-        agent=_agent_of(known["ref"]),
+        agent=_text_in(known["ref"], "agent"),
+        queue=known["queue"],
+        model=known["model"],
+        worker=_text_in(known["worker"] or "{}", "name"),
     )
 
 
-def _agent_of(ref: str) -> str:
-    """Return the agent in a ref, which embedders write as they like."""
-    known = loads(ref)
-    agent = known.get("agent") if isinstance(known, dict) else None
-    return agent if isinstance(agent, str) else ""
+def _text_in(written: str, name: str) -> str:
+    """Return a text in JSON, which embedders may write as they like."""
+    known = loads(written)
+    text = known.get(name) if isinstance(known, dict) else None
+    return text if isinstance(text, str) else ""

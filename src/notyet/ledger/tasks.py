@@ -10,10 +10,10 @@ from notyet.errors import Refused
 from notyet.ledger.leases import OWNER_COLUMNS, has_ended, is_over
 from notyet.ledger.stop_rows import ALL
 from notyet.ledger.task_rows import (
+    MAYBE_UNDELIVERED,
     NOT_YET,
     RUN_COLUMNS,
     TELLING,
-    UNKNOWN,
     VIEW_COLUMNS,
     json_of,
     run_of,
@@ -42,18 +42,13 @@ _ACTIVE = "SELECT id FROM tasks WHERE owner = ? AND ended_at IS NULL"
 _MOVED = "SELECT 1 FROM tasks WHERE owner = ? AND moved = 1 LIMIT 1"
 _UNDELIVERED = "SELECT task FROM outbox WHERE owner = ? AND status IN ('pending', 'leased')"
 
-# As the index `outbox_undelivered` says it.
-_MAYBE_UNDELIVERED = (
-    "(outbox.status IN ('pending', 'leased', 'suspended')"
-    f" OR (outbox.told = {UNKNOWN} AND outbox.status <> 'dismissed'))"
-)
 # The ids of tasks in the order of a list, after the time and id of the one before.
 _NEXT_OF_ALL = (
     "SELECT id FROM tasks WHERE (created_at, id) < (?, ?) ORDER BY created_at DESC, id DESC LIMIT ?"
 )
 _NEXT_ACTIVE = _NEXT_OF_ALL.replace("WHERE", "WHERE ended_at IS NULL AND")
 _NEXT_UNDELIVERED = (
-    f"SELECT task FROM outbox WHERE {_MAYBE_UNDELIVERED} AND (created_at, task) < (?, ?)"
+    f"SELECT task FROM outbox WHERE {MAYBE_UNDELIVERED} AND (created_at, task) < (?, ?)"
     " ORDER BY created_at DESC, task DESC LIMIT ?"
 )
 _CREATED = "SELECT created_at FROM tasks WHERE id = ?"
@@ -76,11 +71,11 @@ MARK_SENT = (
     " WHERE id = ? AND state = 'running' AND EXISTS"
     " (SELECT 1 FROM tasks WHERE id = runs.task AND run = runs.id AND owner = ?)"
 )
-# The other owners with open work, of the same or an unknown program.
+# The other owners with open work, of the same or an unknown program; queued tasks have none.
 OWNERS_AT_WORK = (
     "SELECT owner FROM (SELECT owner FROM tasks WHERE ended_at IS NULL UNION"
     " SELECT owner FROM outbox WHERE status IN ('pending', 'leased')) AS at_work"
-    " LEFT JOIN owners ON owners.id = owner WHERE owner != ? AND"
+    " LEFT JOIN owners ON owners.id = owner WHERE owner NOT IN (?, 0) AND"
     " (program IS NULL OR program = (SELECT program FROM owners WHERE id = ?))"
 )
 
@@ -168,6 +163,14 @@ class Tasks:
         """
         values = (sent, sent, time.time(), run.id, owner)
         return self._connection.execute(MARK_SENT, values) == 1
+
+    def note_prompt(self, task: str, owner: int, prompt: str) -> bool:
+        """Store the first prompt of a task that has begun, before it is sent."""
+        sql = (
+            "UPDATE runs SET prompt = ? WHERE id = (SELECT run FROM tasks WHERE id = ? AND"
+            " owner = ?) AND sent = 'reserved'"
+        )
+        return self._connection.execute(sql, (storable(prompt), task, owner)) == 1
 
     def note_session(self, task: str, owner: int, ref: Mapping[str, Any], session_id: str) -> bool:
         """Store how a session is reopened; its first id stays, since counts depend on it."""
@@ -263,9 +266,9 @@ class Tasks:
 
     def undelivered(self) -> list[TaskView]:
         """Return the tasks whose results or notifications may be undelivered, the newest first."""
-        some = f"SELECT task FROM outbox WHERE {_MAYBE_UNDELIVERED}"
+        some = f"SELECT task FROM outbox WHERE {MAYBE_UNDELIVERED}"
         # The condition again: of several results of a task, only the newest counts.
-        return self._views(f"tasks.id IN ({some}) AND {_MAYBE_UNDELIVERED}")
+        return self._views(f"tasks.id IN ({some}) AND {MAYBE_UNDELIVERED}")
 
     def page(self, which: str, before: str = "", most: int = 50) -> TaskPage | None:
         """Return a page of one of `LISTS`, at the same cost for any number of tasks.
@@ -365,7 +368,8 @@ def _check_parent(db: sqlite3.Connection, task: Task, max_depth: int, max_childr
 
 def _claim_one(db: sqlite3.Connection, owner: int, task: str) -> list[str]:
     row = db.execute(OPEN, (task,)).fetchone()
-    if row is None or row[0] == owner or not is_over(db, row[0]):
+    # A queued task has no owner, and is nothing to take over.
+    if row is None or row[0] in {0, owner} or not is_over(db, row[0]):
         return []
     return _take_over(db, owner, [task])
 

@@ -14,6 +14,7 @@ from notyet.ledger.task_rows import (
     RUN_COLUMNS,
     STEER_COLUMNS,
     TELLING,
+    TOLD,
     json_of,
     json_of_turn,
     result_of,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     Messages = list[tuple[int, str, str]]  # number, kind and text of each
     Phase = Literal["reserved", "dispatched"]
 
+_RETRIED = ("interrupted", "error")  # endings that a retry may heal
 NOT_SENT = "it could not be sent back"  # how the cause of such a stop starts
 # When a task is taken over, a decision of its old owner must not count.
 LOSE_STOPS = """
@@ -82,6 +84,7 @@ def fail_stop(db: sqlite3.Connection, key: str, why: str) -> None:
 
 _TASK_COLUMNS = (
     *("about", "owner", "ref", "session_id", "user_turn", "steers", "steered_at", "rejected"),
+    *("queue", "retries"),
 )
 
 
@@ -129,6 +132,8 @@ class Seen(Record, kw_only=True):
     steers: int = 0
     steered_at: float = 0.0
     rejected: str = ""
+    queue: str = ""  # of a fleet
+    retries: int = 0  # that are left
     steer: Steer | None = None
     # What the move that led here made as well; a look does not find it.
     begun: Begun | None = None  # the stop that its gates are to decide
@@ -265,12 +270,14 @@ def freeze(
     decision: Decision | None = None,
     turn: Turn | None = None,
     error: str | None = None,
+    by_person: bool = False,
     told: int = NOT_YET,
     is_leased: bool = False,
 ) -> Result | None:
     """End a task: its state, its frozen result and its row in the outbox, all or nothing.
 
-    An owner that hands the result out next marks it as `told` and leased in the same transaction.
+    None if a person was faster, or if a worker will begin it again. An owner that hands the result
+    out next marks it as `told` and leased in the same transaction.
     """
     run = seen.run if turn is None else replace(seen.run, turn=turn)
     now = time.time()
@@ -284,6 +291,10 @@ def freeze(
             "UPDATE steers SET phase = 'abandoned' WHERE key = ? AND phase != 'failed'",
             (seen.steer.key,),
         )
+    is_let_go = decision is not None and decision.outcome != "skipped"  # by gates
+    if seen.retries and ending in _RETRIED and not by_person and not is_let_go:
+        _queue_again(db, seen)
+        return None
     unsent = _close_messages(db, seen.task.id, seen.owner)
     result = conclude(
         seen.task,
@@ -309,12 +320,41 @@ def freeze(
             stored,
             "leased" if is_leased else "pending",
             seen.owner,
-            told,
+            # A queued task has no process that knows its observers.
+            TOLD if seen.run.state == "queued" else told,
             now,
             now,
         ),
     )
     return result_of(stored)
+
+
+def _queue_again(db: sqlite3.Connection, seen: Seen) -> None:
+    """Let a worker begin a task again: a new run in a new session (K7)."""
+    settle_messages(db, seen.task.id, seen.steer.key if seen.steer is not None else "", "queued")
+    generation = seen.run.generation + 1
+    run = Run(
+        id=run_id(seen.task.id, generation),
+        task=seen.task.id,
+        generation=generation,
+        state="queued",
+        source="start",
+        key="",
+        prompt=seen.task.prompt,
+        sent="reserved",
+        started_at=time.time(),
+    )
+    new_run(db, run)
+    db.execute(
+        "UPDATE tasks SET run = ?, generation = ?, retries = retries - 1, owner = 0, ref = '{}',"
+        " session_id = '', placement = '', begun = 0, machine = '' WHERE id = ?",
+        (run.id, generation, seen.task.id),
+    )
+
+
+def run_id(task: str, generation: int) -> str:
+    """Return the id of a task's run."""
+    return f"{task}.{generation}"
 
 
 def _earlier_turns(db: sqlite3.Connection, last: Run) -> tuple[Turn, ...]:

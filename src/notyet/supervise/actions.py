@@ -84,6 +84,8 @@ def _check_owner(ledger: Ledger, task: str, action: str) -> None:
     if not views or views[0].ended_at is not None:
         return
     view = views[0]
+    if view.queue:
+        return  # a worker will have it, if none has
     if action in NEED_TEXT and not view.owner_alive and view.program != PROGRAM:
         raise Refused(
             f"the process that has task {task} is gone; its program goes on with it when it runs "
@@ -117,7 +119,9 @@ async def _kill(supervisor: Supervisor, task: str, _text: str, _key: str) -> Don
 async def _end(
     supervisor: Supervisor, task: str, end: Callable[[str], Awaitable[bool]], ending: str
 ) -> Done:
-    left = await supervisor.recover(unfinished="end", only=task)
+    view = await supervisor.task(task)
+    # A worker would begin a fleet's task again that ended as interrupted.
+    left = () if view.queue else await supervisor.recover(unfinished="end", only=task)
     if left:
         result = await left[0].result()
         return Done(text=f"{task} was left by a dead process, and is {result.ending} now")
@@ -171,8 +175,8 @@ NEED_TEXT = frozenset({"say", "steer"})
 
 
 def orphaned(ledger: Ledger) -> list[TaskView]:
-    """Return the tasks whose process is gone."""
-    return [view for view in Tasks(ledger).active() if not view.owner_alive]
+    """Return the tasks whose process is gone, without a fleet's: workers take those over."""
+    return [view for view in Tasks(ledger).active() if not view.owner_alive and not view.queue]
 
 
 async def recover(supervisor: Supervisor, ledger: Ledger) -> list[str]:
@@ -219,8 +223,10 @@ def remarks(view: TaskView) -> list[str]:
     """Return what a person may have to do something about."""
     task = view.task.id
     if view.ended_at is None:
-        if view.owner_alive:
+        if view.owner_alive or view.state == "queued":
             return []
+        if view.queue:
+            return ["its worker is gone; another one takes it over"]
         end = f"notyet tasks kill {task}"
         return [f"its process is gone; its program continues it when it runs again, or: {end}"]
     if view.delivery == "suspended":

@@ -106,9 +106,9 @@ class Context:
         store: Store,
         settings: SupervisorSettings,
         *,
-        on_progress: Callable[[Progress], None] | None,
-        gate_progress: Callable[[str], GateProgress | None] | None,
-        program: str,
+        on_progress: Callable[[Progress], None] | None = None,
+        gate_progress: Callable[[str], GateProgress | None] | None = None,
+        program: str = "",
     ) -> None:
         self.engine = engine
         self.store = store

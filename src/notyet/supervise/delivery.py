@@ -45,14 +45,14 @@ class Delivery:
         """Notify the observers, then hand out the result, which the last move may have brought."""
         context, task = self._context, live.task_id
         if seen is None or seen.outgoing is None:
-            marks = self.marks(live.task)
+            marks = self.marks(live)
             seen = await self._insist(self._outbox.take, task, context.owner, **marks)
         if seen is None or seen.outgoing is None:
             return
         result, told = seen.outgoing.result, seen.outgoing.told
         if told == TELLING:
             event = ended_event(seen, result, live.transcript())
-            await context.engine.tell(event, _last_decision(live, result))
+            await live.engine.tell(event, _last_decision(live, result))
             await self._insist(self._outbox.told, task, context.owner)
         elif told == UNKNOWN:
             context.warn(
@@ -67,10 +67,10 @@ class Delivery:
             self.discard(live)
         context.poke(live.task.parent)
 
-    def marks(self, task: Task) -> Marks:
+    def marks(self, live: LiveTask) -> Marks:
         """Return how a result is marked by the move after which it is handed out."""
-        told = TELLING if self._context.engine.observed else TOLD
-        return {"told": told, "is_leased": self.is_ours(task)}
+        told = TELLING if live.engine.observed else TOLD
+        return {"told": told, "is_leased": self.is_ours(live.task)}
 
     def discard(self, live: LiveTask) -> None:
         """Let a session remove its files, if its task has `cleanup="delete"`."""

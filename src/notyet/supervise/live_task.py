@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
     from notyet.core.session import Session
-    from notyet.core.task import Result
+    from notyet.core.task import Result, Task
     from notyet.core.verdict import Decision
+    from notyet.engine.engine import Engine
     from notyet.ledger.transitions import Seen
     from notyet.supervise.context import Context
 
@@ -27,13 +28,18 @@ if TYPE_CHECKING:
 class Handle:
     """A task that was started. `await handle` gives its result."""
 
-    def __init__(self, task_id: str, wait: Waiting) -> None:
+    def __init__(self, task_id: str, wait: Waiting, ending: asyncio.Future[Result]) -> None:
         self.task_id = task_id
         self._wait = wait
+        self._ending = ending
 
     async def result(self) -> Result:
         """Wait for the result; this acknowledges it, unless `deliver` does."""
         return await self._wait()
+
+    async def ended(self) -> None:
+        """Wait until it has ended, and leave its result to others. Raises Refused if it moved."""
+        await asyncio.shield(self._ending)
 
     def __await__(self) -> Generator[Any, None, Result]:
         return self._wait().__await__()
@@ -46,12 +52,19 @@ class LiveTask:
     """The in-process state of a task: its session, the turn in flight, its loop."""
 
     def __init__(
-        self, context: Context, seen: Seen, session: Session | None, origin: Origin
+        self,
+        context: Context,
+        task: Task,
+        session: Session | None,
+        origin: Origin,
+        *,
+        engine: Engine,
     ) -> None:
         self._context = context
-        self.task = seen.task
-        self.task_id = seen.task.id
-        self.seen: Seen | None = seen  # as it is in the ledger, if no other process moves it
+        self.engine = engine
+        self.task = task
+        self.task_id = task.id
+        self.seen: Seen | None = None  # as this process has just entered it
         self.session = session
         self.origin: Origin = origin  # recovered: a dead process sent what is in flight
         self.poked = asyncio.Event()  # something about the task has changed

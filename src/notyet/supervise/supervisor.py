@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import os
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from notyet.core.gate import check_timeout
@@ -13,7 +14,8 @@ from notyet.core.message import announced
 from notyet.core.record import replace
 from notyet.core.task import Run, Task
 from notyet.errors import Refused, Undeliverable
-from notyet.ledger.runs import run_id
+from notyet.ledger.placements import Placements
+from notyet.ledger.transitions import run_id
 from notyet.supervise.context import NOT_RUNNING, Context, Store, new_key
 from notyet.supervise.delivery import Delivery
 from notyet.supervise.events import start_event
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, Self, TypeVar
 
     from notyet.core.session import Session, Turn
-    from notyet.core.task import Announcement, Cleanup, Result, TaskView
+    from notyet.core.task import Announcement, Cleanup, Result, Room, TaskView
     from notyet.engine.engine import Engine
     from notyet.ledger.ledger import Ledger
     from notyet.run.drive import Progress as GateProgress
@@ -52,7 +54,8 @@ class Supervisor:
     handle does. `on_progress` is called with the events of tasks; `gate_progress` is called with a
     task whose gates run, and returns what `Engine.decide` takes as `progress`. A supervisor
     recovers the tasks of its own `program` only, and leaves those of other programs in the same
-    ledger alone.
+    ledger alone. `engine_of` returns another engine for a task, where tasks have projects of their
+    own; it is called in a thread.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Supervisor:
         on_progress: Callable[[Progress], None] | None = None,
         gate_progress: Callable[[str], GateProgress | None] | None = None,
         program: str = "",
+        engine_of: Callable[[Task], Engine] | None = None,
     ) -> None:
         if getattr(ledger, "in_memory", True):
             raise TypeError("a supervisor needs a durable ledger, like Ledger('tasks.db')")
@@ -80,7 +84,9 @@ class Supervisor:
             program=program,
         )
         self.deliver = deliver
+        self._engine_of = engine_of
         self._store = store
+        self._insist = store.insist
         self._settings = settings
         self._delivery = Delivery(self._context)
         self._requests = Requests(self._context)
@@ -105,6 +111,15 @@ class Supervisor:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
+
+    @property
+    def owner(self) -> int:
+        """The number of this supervisor in the ledger."""
+        return self._context.owner
+
+    async def ask(self, call: Callable[..., T], *args: Any) -> T:
+        """Make a call of the ledger in its thread; retry while it cannot be written."""
+        return await self._insist(call, *args)
 
     @property
     def deliver(self) -> Deliver | None:
@@ -153,7 +168,7 @@ class Supervisor:
     ) -> Handle:
         """Do the same as `run`, but return at once."""
         task = Task(
-            id=_new_id(),
+            id=new_id(),
             prompt=prompt,
             scope="agent",
             label=label,
@@ -185,7 +200,7 @@ class Supervisor:
         if cleanup not in {"keep", "delete"}:
             raise ValueError(f"cleanup must be 'keep' or 'delete', not {cleanup!r}")
         asked = Task(
-            id=_new_id(),
+            id=new_id(),
             prompt=task,
             label=label,
             agent_type=agent_type,
@@ -200,19 +215,39 @@ class Supervisor:
             asked = await self._below(asked, _id(parent))
         return await self._start(session, asked)
 
+    async def adopt(
+        self, task: Task, session: Session, *, room: Room, machine: str = ""
+    ) -> Handle | float | None:
+        """Begin a queued task of a fleet with this session.
+
+        Returns the seconds for which there is no room, or None if the task is not queued any more.
+        `machine` is where its conversation must stay; empty for anywhere.
+        """
+        live = await self._live(task, session, "here")
+        placements, key = Placements(self._store.ledger), new_key()
+        entry = (task, self._context.owner, session.ref(), session.id or "")
+        begin = partial(placements.adopt, key=key, machine=machine, room=room)
+        wait = await self._insist(begin, *entry)
+        if wait is None or wait:
+            return wait
+        prompt = await self._first_prompt(session, task, live.engine)
+        if prompt != task.prompt:
+            await self._insist(self._store.tasks.note_prompt, task.id, self._context.owner, prompt)
+        return self._drive(live)
+
     async def say(self, task: Handle | str, text: str, *, key: str = "") -> None:
         """Queue a user's message: it is sent when the turn ends, and beats a block.
 
         A message with a `key` is sent once, however often it is said.
         """
-        await self._do(task, "say", _prompt(text), key)
+        await self._do(task, "say", prompt_of(text), key)
 
     async def steer(self, task: Handle | str, prompt: str, *, key: str = "") -> None:
         """Abort the current turn and continue with this prompt. Raises Refused.
 
         A prompt with a `key` is sent once, however often it is given.
         """
-        await self._do(task, "steer", _prompt(prompt), key)
+        await self._do(task, "steer", prompt_of(prompt), key)
 
     async def kill(self, task: Handle | str) -> bool:
         """End a task and its descendants without running gates; False if it had ended before."""
@@ -278,7 +313,7 @@ class Supervisor:
                 seen = await self._store(self._store.tasks.look, task)
                 if seen is not None and not self._context.is_closing:
                     session = self._reopened(seen.ref, task)
-                    live = LiveTask(self._context, seen, session, origin)
+                    live = await self._live(seen.task, session, origin)
                     live.signals |= self._context.unrecorded.pop(task, {})
                     handles.append(self._drive(live))
         return tuple(handles)
@@ -368,7 +403,7 @@ class Supervisor:
         at_work = self._context.at_work
         if id(session) in at_work:
             raise Refused(f"this session is at work on task {at_work[id(session)]}")
-        task = replace(task, prompt=_prompt(task.prompt), cwd=task.cwd or os.getcwd())
+        task = replace(task, prompt=prompt_of(task.prompt), cwd=task.cwd or os.getcwd())
         tasks = self._store.tasks
         limits = {
             "max_depth": self._settings.max_depth,
@@ -379,6 +414,7 @@ class Supervisor:
             undo.callback(at_work.pop, id(session), None)
             # Start hooks must not run for an agent that is refused (K14).
             await self._store(tasks.check, task, **limits)
+            live = await self._live(task, session, "here")
             run = Run(
                 id=run_id(task.id, 1),
                 task=task.id,
@@ -386,25 +422,30 @@ class Supervisor:
                 state="running",
                 source="start",
                 key=new_key(),
-                prompt=await self._first_prompt(session, task),
+                prompt=await self._first_prompt(session, task, live.engine),
                 sent="dispatched",  # it is sent next
             )
             entry = (task, run, self._context.owner, session.ref(), session.id or "")
-            seen = await self._store(tasks.start, *entry, **limits)
+            live.seen = await self._store(tasks.start, *entry, **limits)
+            live.marked = run.key
             undo.pop_all()
-        live = LiveTask(self._context, seen, session, "here")
-        live.marked = run.key
         return live
 
-    async def _first_prompt(self, session: Session, task: Task) -> str:
+    async def _live(self, task: Task, session: Session | None, origin: Origin) -> LiveTask:
+        engine = self._context.engine
+        if self._engine_of is not None:
+            engine = await asyncio.to_thread(self._engine_of, task)
+        return LiveTask(self._context, task, session, origin, engine=engine)
+
+    async def _first_prompt(self, session: Session, task: Task, engine: Engine) -> str:
         """Return the first prompt, with the context that start hooks add (K14)."""
-        if task.internal or not self._context.engine.has_starters:
+        if task.internal or not engine.has_starters:
             return task.prompt
         knows = self._store.tasks.knows_session
         is_new = session.id is None or not await self._store(knows, session.id)
         if task.scope == "agent" and not is_new:
             return task.prompt
-        added = await self._context.engine.start(start_event(task, session, is_new=is_new))
+        added = await engine.start(start_event(task, session, is_new=is_new))
         return f"{added}\n\n{task.prompt}" if added else task.prompt
 
     def _end_unbegun(self, task: str) -> None:
@@ -428,7 +469,7 @@ class Supervisor:
             self._context.at_work[id(live.session)] = live.task_id
             loop = TaskLoop(self._context, live, self._delivery)
             live.loop = asyncio.ensure_future(loop.drive())
-        return Handle(live.task_id, lambda: self._result(known))
+        return Handle(live.task_id, lambda: self._result(known), known.result)
 
     async def _result(self, live: LiveTask) -> Result:
         result = await asyncio.shield(live.result)
@@ -469,11 +510,12 @@ def _id(task: Handle | str) -> str:
     return task.task_id if isinstance(task, Handle) else task
 
 
-def _new_id() -> str:
+def new_id() -> str:
+    """Return the id of a new task."""
     return "t" + "".join(_LETTERS[byte % len(_LETTERS)] for byte in os.urandom(_ID_LENGTH))
 
 
-def _prompt(text: str) -> str:
+def prompt_of(text: str) -> str:
     """Return a prompt. Raises ValueError if it is empty."""
     if not isinstance(text, str) or not text.strip():
         raise ValueError("a prompt needs words")

@@ -26,7 +26,7 @@ from notyet.core.verdict import Allow, Block, Decision, skipped
 from notyet.engine.observers import EVERY_DECISION, found_out
 from notyet.engine.stop import keep_in, warn_all
 from notyet.errors import LedgerError, NotyetError, Refused, SendError
-from notyet.ledger.runs import run_id
+from notyet.ledger.transitions import run_id
 from notyet.supervise.context import FencedError, new_key
 from notyet.supervise.events import stop_event
 from notyet.supervise.live_task import failed_turn, returned
@@ -347,7 +347,7 @@ class TaskLoop:
 
     async def _gate(self, seen: Seen) -> Seen | None:
         """Run the gates, and record the decision together with what follows from it."""
-        engine = self._context.engine
+        engine = self._live.engine
         event = stop_event(seen, *self._transcripts(), self._live.overdue)
         if seen.task.internal:
             return await self._record(seen, event, None, skipped("internal"))  # (C7)
@@ -367,7 +367,7 @@ class TaskLoop:
         return after
 
     def _is_asked(self, event: StopEvent) -> bool:
-        return not event.internal and self._context.engine.asks(event)
+        return not event.internal and self._live.engine.asks(event)
 
     def _transcripts(self) -> tuple[str | None, str | None]:
         """Return the transcripts of the agent and of its parent."""
@@ -380,7 +380,7 @@ class TaskLoop:
         keep = keep_in(ledger, begun, context.warn)
         progress = context.gate_progress(seen.task.id)
         deciding = asyncio.ensure_future(
-            context.engine.decide(event, begun.history, keep=keep, progress=progress)
+            self._live.engine.decide(event, begun.history, keep=keep, progress=progress)
         )
         try:
             while not deciding.done():
@@ -403,7 +403,7 @@ class TaskLoop:
     async def _record(
         self, seen: Seen, event: StopEvent, begun: Begun | None, decision: Decision
     ) -> Seen | None:
-        engine = self._context.engine
+        engine = self._live.engine
         self._live.marked = new_key()
         after = await self._insist(
             self._runs.decide,
@@ -414,7 +414,7 @@ class TaskLoop:
             ceiling=engine.limits.session_ceiling,
             key=self._live.marked,
             phase=self._phase,
-            **self._delivery.marks(seen.task),
+            **self._delivery.marks(self._live),
         )
         if after is None or after.decision is None:
             return None
@@ -423,7 +423,7 @@ class TaskLoop:
         self._report(seen.run, "decided", decision=final)
         if isinstance(final.verdict, Block):
             await engine.tell(event, final)  # a decision, but no ending (C5)
-        return after
+        return after if after.run.state != seen.run.state else None  # a worker begins it again
 
     # -- steering
 
@@ -517,7 +517,7 @@ class TaskLoop:
     @property
     def _phase(self) -> Phase:
         """How a steer is reserved: as dispatched, if it can be sent right after that."""
-        live, observed = self._live, self._context.engine.observed
+        live, observed = self._live, self._live.engine.observed
         is_next = live.session is not None and live.sending is None
         return "dispatched" if is_next and EVERY_DECISION not in observed else "reserved"
 

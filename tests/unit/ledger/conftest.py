@@ -8,7 +8,7 @@ from notyet import Allow, Decision, Ledger
 from notyet.core.session import Turn
 from notyet.core.task import Task
 from notyet.ledger.outbox import Outbox
-from notyet.ledger.runs import run_id
+from notyet.ledger.transitions import run_id
 from stores import URL
 from supervised import Dead, first_run
 from support import rows

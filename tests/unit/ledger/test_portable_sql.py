@@ -24,6 +24,7 @@ PARTS = {
     "which": "",
     "columns": "id, task",
     "reports": past_stops.WHOLE_REPORTS,
+    "limited": "queue = ? AND model = ?",
 }
 SQLITE_ONLY = {
     r"\bOR (REPLACE|IGNORE|ABORT|FAIL)\b": "ON CONFLICT ... DO",

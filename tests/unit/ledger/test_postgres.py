@@ -7,8 +7,10 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from zlib import crc32
 
+import psycopg
 import pytest
 
 import notyet.ledger.connection
@@ -20,6 +22,7 @@ from notyet.ledger.connection import VERSION
 from notyet.ledger.leases import Leases
 from notyet.ledger.postgres import Address, masked
 from notyet.ledger.postgres_sql import restored, stored
+from notyet.ledger.postgres_transaction import Transaction, Writer
 from notyet.ledger.tasks import Tasks
 from stores import guarded, opened
 from supervised import first_run
@@ -296,6 +299,51 @@ def test_a_commit_without_an_answer_is_carried_out_exactly_once(ledger, before):
     ledger.connection._db = Cut(ledger.connection._db, before=before)
     assert ledger.begin(stop(session_id="new")).history.turn == 1
     assert rows(ledger, "SELECT count(*) FROM stops") == [(3,)]
+
+
+def test_a_server_that_crashed_does_not_take_another_transaction_for_a_lost_one(ledger, cluster):
+    decide(ledger, stop())
+    numbers = "SELECT pg_current_xact_id()::text::bigint"
+    lost = []
+
+    class Crashing(Cut):
+        def execute(self, sql, *values):
+            if sql == "COMMIT":
+                lost.append(self._db.execute(numbers).fetchone()[0])
+                cluster.crash()  # which gives the number again: it is on no disk
+                while int(cluster.run("psql", "-d", "postgres", "-Atc", numbers).stdout) < lost[0]:
+                    pass
+            return super().execute(sql, *values)
+
+    def work(db):
+        tries.append(1)
+        db.execute("INSERT INTO acts (at, what, place, detail) VALUES (1, 'x', '', '')")
+
+    tries = []
+    ledger.connection.write(lambda db: db.execute("UPDATE agents SET told = 1"))
+    ledger.connection._db = Crashing(ledger.connection._db, before=True)
+    ledger.connection.write(work)
+    status = cluster.run(
+        "psql", "-d", "postgres", "-Atc", f"SELECT pg_xact_status('{lost[0]}')"
+    ).stdout.strip()
+    assert (len(tries), status) == (2, "committed")
+    assert rows(ledger, "SELECT count(*) FROM acts") == [(1,)]
+
+
+def test_a_commit_that_is_still_under_way_is_waited_for(ledger):
+    decide(ledger, stop())
+    address = ledger.connection._address
+    writer = Writer(address.schema)
+    with closing(address.connect()) as one, closing(address.connect()) as other:
+        slow = Transaction(one, address.schema, 5.0, writer=writer)
+        slow.execute("INSERT INTO acts (at, what, place, detail) VALUES (1, 'x', '', '')")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            writer.has_committed(other, 0.05)
+        slow.commit()
+        assert writer.has_committed(other, 0.05)
+        Transaction(one, address.schema, 5.0, writer=writer).execute("SELECT 1")
+        one.execute("ROLLBACK")
+        assert not writer.has_committed(other, 0.05)
 
 
 def test_a_commit_of_unknown_fate_is_said_if_the_server_does_not_come_back(ledger, monkeypatch):

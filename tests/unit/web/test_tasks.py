@@ -14,8 +14,8 @@ from notyet.core.event import Usage
 from notyet.core.session import Turn
 from notyet.core.task import Task
 from notyet.ledger.outbox import Outbox
-from notyet.ledger.runs import run_id
 from notyet.ledger.task_rows import UNKNOWN
+from notyet.ledger.transitions import run_id
 from notyet.run.proc import start_time
 from supervised import Dead, first_run
 from support import rows, stop

@@ -1,0 +1,264 @@
+"""Placing tasks on workers, by DBOS: the only module that knows it.
+
+DBOS decides which worker takes a queued task, and when; it knows nothing of conversations. A
+placement is one workflow without steps: nothing of it is replayed, all of it may be repeated.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from notyet.errors import LedgerError, Refused
+from notyet.ledger.postgres import PostgresConnection
+from notyet.ledger.postgres_transaction import Transaction, Writer
+
+try:
+    import psycopg
+    import sqlalchemy as sa
+    from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer
+except ImportError:
+    raise Refused(
+        "a fleet needs dbos, which is not installed; in a checkout, run: pip install '.[fleet]'"
+    ) from None
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+    from datetime import datetime
+    from typing import TypeVar
+
+    from notyet.core.task import Order
+    from notyet.fleet.queue import Queue
+    from notyet.ledger.ledger import Ledger
+
+    T = TypeVar("T")
+    Enqueue = Callable[[str, str, Order, Queue], None]  # task, placement
+
+_PLACE, _SCHEDULED = "place", "scheduled"  # names of workflows; never changed
+_VERSION = "1"  # of what a placement means: workers of all versions take all placements
+_POLL = 0.5  # seconds between two looks of a worker into a queue
+_PAUSE = 0.05
+_OLD = 2 * 86_400  # seconds after which a placement that ended is forgotten
+
+
+class Placing:
+    """The queues, placements and schedules of a fleet."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        connection = ledger.connection
+        if not isinstance(connection, PostgresConnection):
+            raise Refused(
+                f"a fleet needs PostgreSQL, not {ledger.path}; write postgresql://USER@HOST/NAME"
+            )
+        for name in ("dbos", "sqlalchemy.pool"):  # they log what is said in one sentence here
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        self._ledger = ledger
+        self._connection = connection
+        self._schema = connection.schema
+        self._url = _url(connection.options)
+        pool = {"pool_size": 4, "max_overflow": 4, "pool_pre_ping": True}
+        self._engine = sa.create_engine(self._url, **pool)
+        self._client = DBOSClient(
+            system_database_engine=self._engine,
+            dbos_system_schema=self._tables,
+            serializer=DBOSPortableJSONSerializer(),
+            application_name="notyet",
+            lazy=True,
+            retry_connection_errors=False,
+        )
+
+    def prepare(self) -> None:
+        """Create the tables of the ledger and of DBOS. Raises LedgerError."""
+        if self._connection.is_pooled():
+            what = "a fleet cannot run behind pgbouncer in transaction mode"
+            raise LedgerError(self._ledger.path, f"{what}; set pool_mode = session, or go past it")
+        self._ledger.connection.write(lambda _db: None)
+        url = self._url.render_as_string(hide_password=False)
+        self._asked(partial(DBOS.migrate, url, schema=self._tables))
+
+    def define(self, queue: Queue) -> None:
+        """Make the lanes of a queue, or change what they allow."""
+        for lane in queue.lanes():
+            limit, most = lane.limit, queue.per_worker
+            if limit.at_once is not None and most is not None:
+                most = min(most, limit.at_once)
+            rate = {"limit": limit.rate, "period": limit.period} if limit.rate else None
+            kind = "partition" if lane.is_shared else ""
+            allowed = {
+                f"{kind or 'global'}_concurrency": limit.at_once,
+                f"{kind}_limiter".lstrip("_"): rate,
+            }
+            register = partial(self._client.register_queue, lane.name, worker_concurrency=most)
+            self._asked(partial(register, polling_interval_sec=_POLL, **allowed))
+
+    def write(self, work: Callable[[Any, Enqueue], T]) -> T:
+        """Run one transaction of the ledger and of DBOS together; `work` may be repeated."""
+        ends = time.monotonic() + self._connection.patience
+        while True:
+            try:
+                with self._engine.begin() as connection:
+                    driver = connection.connection.driver_connection
+                    place = f"SELECT set_config('search_path', '{self._schema}', true)"
+                    connection.exec_driver_sql(place)
+                    writer = Writer(self._schema)
+                    db = Transaction(driver, self._schema, 1.0, writer=writer)  # type: ignore[arg-type]
+                    return work(db, partial(self._enqueue, connection))
+            except sa.exc.DBAPIError as error:
+                if not self._connection.may_retry(error.orig) or time.monotonic() > ends:
+                    raise self._connection.fault(error.orig) from error
+            except psycopg.Error as error:
+                if not self._connection.may_retry(error) or time.monotonic() > ends:
+                    raise self._connection.fault(error) from error
+            time.sleep(_PAUSE)
+
+    def _enqueue(
+        self, connection: sa.Connection, task: str, placement: str, order: Order, queue: Queue
+    ) -> None:
+        lane, part = queue.lane_of(order.model)
+        options: dict[str, Any] = {
+            "workflow_name": _PLACE,
+            "workflow_id": placement,
+            "queue_name": lane,
+            "app_version": _VERSION,
+            "priority": order.priority or queue.priority,
+        }
+        if part is not None:
+            options["queue_partition_key"] = part
+        self._client.enqueue_in_transaction(connection, options, task)  # type: ignore[arg-type]
+
+    # -- workers
+
+    def serve(
+        self,
+        worker: str,
+        queues: Sequence[Queue],
+        place: Callable[[str, str], Awaitable[None]],
+        submit: Callable[[str, dict[str, Any]], Awaitable[None]],
+    ) -> None:
+        """Take placements from queues, and submit what schedules say, until `stop`."""
+        DBOS(
+            config={
+                "name": "notyet",
+                "system_database_url": self._url.render_as_string(hide_password=False),
+                "dbos_system_schema": self._tables,
+                "serializer": DBOSPortableJSONSerializer(),
+                "executor_id": worker,
+                "application_version": _VERSION,
+                "log_level": "CRITICAL",
+                "scheduler_polling_interval_sec": 5.0,
+            }
+        )
+
+        @DBOS.workflow(name=_PLACE, max_recovery_attempts=None)
+        async def placed(task: str) -> None:
+            await place(task, str(DBOS.workflow_id))
+
+        @DBOS.workflow(name=_SCHEDULED, max_recovery_attempts=None)
+        async def scheduled(at: datetime | str, order: dict[str, Any]) -> None:
+            await submit(at if isinstance(at, str) else at.isoformat(), order)
+
+        DBOS.listen_queues([lane.name for queue in queues for lane in queue.lanes()])
+        self._asked(DBOS.launch)
+
+    def stop(self, patience: int) -> None:
+        """Take no more placements; wait so many seconds for those that were taken."""
+        DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=patience)
+
+    def left_by_dead(self, living: set[str]) -> list[str]:
+        """Return placements that were taken by workers which do not live."""
+        found = self._asked(
+            partial(
+                self._client.list_workflows,
+                status="PENDING",
+                name=_PLACE,
+                load_input=False,
+                load_output=False,
+            )
+        )
+        return [one.workflow_id for one in found if one.executor_id not in living]
+
+    def cancel(self, placements: list[str]) -> None:
+        """Free the slots of placements."""
+        if placements:
+            self._asked(partial(self._client.cancel_workflows, placements))
+
+    def forget_old(self) -> None:
+        """Delete a few placements that ended long ago."""
+        before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - _OLD))
+        ended = self._asked(
+            partial(
+                self._client.list_workflows,
+                status=["SUCCESS", "ERROR", "CANCELLED"],
+                completed_before=before,
+                limit=500,
+                load_input=False,
+                load_output=False,
+            )
+        )
+        if ended:
+            old = [one.workflow_id for one in ended]
+            self._asked(partial(self._client.delete_workflows, old))
+
+    # -- schedules
+
+    def schedule(self, name: str, cron: str, order: dict[str, Any]) -> None:
+        """Make a schedule, or change it. Raises Refused."""
+        entry = {
+            "schedule_name": name,
+            "workflow_name": _SCHEDULED,
+            "schedule": cron,
+            "context": order,
+        }
+        try:
+            self._asked(partial(self._client.apply_schedules, [entry]))  # type: ignore[list-item]
+        except ValueError as error:
+            raise Refused(f"invalid schedule {cron!r}: {error}; try 0 3 * * *") from None
+
+    def schedules(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """Return the schedules: names, times and what is submitted."""
+        found = self._asked(self._client.list_schedules)
+        return [(one["schedule_name"], one["schedule"], one["context"]) for one in found]
+
+    def unschedule(self, name: str) -> None:
+        """Delete a schedule."""
+        self._asked(partial(self._client.delete_schedule, name))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.destroy()
+        self._engine.dispose()
+
+    @property
+    def _tables(self) -> str:
+        return f"{self._schema}_dbos"
+
+    def _asked(self, call: Callable[[], T]) -> T:
+        """Call DBOS; a fault of the database becomes a LedgerError."""
+        try:
+            return call()
+        except sa.exc.DBAPIError as error:
+            raise self._connection.fault(error.orig) from error
+
+
+def new_placement(task: str) -> str:
+    """Return the id of another placement of a task."""
+    return f"{task}:{uuid4().hex}"
+
+
+def task_of(placement: str) -> str:
+    """Return the task of a placement."""
+    return placement.partition(":")[0]
+
+
+def _url(options: dict[str, Any]) -> sa.URL:
+    known = {name: str(value) for name, value in options.items() if value is not None}
+    return sa.URL.create(
+        "postgresql+psycopg",
+        username=known.pop("user", None),
+        password=known.pop("password", None),
+        database=known.pop("dbname", None),
+        query=known,
+    )

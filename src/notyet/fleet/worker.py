@@ -1,0 +1,320 @@
+"""`Worker`: takes tasks from queues and supervises them, one worker on each machine.
+
+A task is placed by the engine, and begun by a guarded move of the ledger. From then on only its
+lease counts: if this worker dies, another one takes the task over, on the same machine where its
+conversation is bound to that. `sweep` finds what dead workers left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import notyet
+from notyet.agents import open_session, reopen
+from notyet.core.record import replace
+from notyet.core.remote import is_remote
+from notyet.core.task import FINAL
+from notyet.engine.engine import Engine
+from notyet.engine.from_project import project_engine
+from notyet.errors import LedgerError, NotyetError, Refused, SendError
+from notyet.fleet.placing import new_placement, task_of
+from notyet.fleet.queue import queue_named
+from notyet.fleet.workspaces import Workspaces
+from notyet.ledger.placements import FLEET, note_placement, unplaced
+from notyet.run.proc import own_machine
+from notyet.supervise.settings import SupervisorSettings
+from notyet.supervise.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Literal
+
+    from notyet.core.session import Session, Turn
+    from notyet.core.task import Order, Task
+    from notyet.fleet.fleet import Fleet
+    from notyet.fleet.placing import Enqueue
+    from notyet.fleet.queue import Queue
+    from notyet.ledger.placements import Orphan
+    from notyet.supervise import Handle, Progress
+
+_SWEEPS = 3  # in the time of one lease
+_AT_ONCE_PLACED = 100
+_LONGEST_WAIT = 5.0  # seconds until limits are looked at again
+_FOREVER = 10**9  # seconds
+
+
+class Worker:
+    """Runs the tasks of some queues, `at_once` of them at most.
+
+    `trust` are patterns of git addresses whose gates are trusted. `open_session` and `reopen` make
+    sessions of other agents than those of `notyet with`; such conversations are bound to this
+    machine unless `is_bound` is False. `engine_of` returns the engine of a task.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        queues: Sequence[str],
+        *,
+        at_once: int = 4,
+        trust: Sequence[str] = (),
+        workspaces: Workspaces | None = None,
+        open_session: Callable[[Order, str], Session] | None = None,
+        reopen: Callable[[Mapping[str, Any]], Session] = reopen,
+        is_bound: bool = True,
+        engine_of: Callable[[Task], Engine] | None = None,
+        settings: SupervisorSettings = SupervisorSettings(grace=0.0),  # noqa: B008  # a record
+        warn: Callable[[str], None] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self.id = uuid4().hex
+        self._fleet = fleet
+        self._names = list(queues)
+        self._queues: dict[str, Queue] = {}
+        self._at_once = at_once
+        self._trust = tuple(trust)
+        self._workspaces = workspaces or Workspaces()
+        self._open = open_session or _opened
+        self._machine = own_machine() if is_bound else ""
+        self._settings = settings
+        self._warn = warn or (lambda _: None)
+        self._slots = asyncio.Semaphore(at_once)
+        self._queue_slots: dict[str, asyncio.Semaphore] = {}
+        self._at_work: set[str] = set()
+        self._taken_over: set[asyncio.Task[None]] = set()
+        self._draining = asyncio.Event()
+        self._supervisor = Supervisor(
+            Engine(ledger=fleet.ledger, warn=self._warn),
+            fleet.ledger,
+            reopen,
+            settings=settings,
+            program=FLEET,
+            engine_of=engine_of or self._project_engine,
+            on_progress=on_progress,
+        )
+
+    @property
+    def tasks(self) -> frozenset[str]:
+        """The tasks at work here."""
+        return frozenset(self._at_work)
+
+    def drain(self) -> None:
+        """Take no more tasks; `run` returns when those at work have ended."""
+        self._draining.set()
+
+    async def run(self) -> None:
+        """Take tasks until `drain`; a cancellation leaves the tasks at work to other workers.
+
+        Raises Refused for an unknown queue, and LedgerError.
+        """
+        await self._fleet.open()
+        known = await asyncio.to_thread(self._fleet.placements.queues)
+        self._queues = {name: queue_named(name, known) for name in self._names}
+        for name, queue in self._queues.items():
+            self._queue_slots[name] = asyncio.Semaphore(queue.per_worker or self._at_once)
+        placing, loop = self._fleet.placing, asyncio.get_running_loop()
+
+        async def place(task: str, placement: str) -> None:
+            await _in(loop, self._place(task, placement))
+
+        async def submit(at: str, order: dict[str, Any]) -> None:
+            name = str(order.pop("schedule", ""))
+            await _in(loop, self._fleet.submit_scheduled(at, name, order))
+
+        async with self._supervisor:
+            await self._describe()
+            queues = [*self._queues.values()]
+            await asyncio.to_thread(placing.serve, self.id, queues, place, submit)
+            sweeping = asyncio.ensure_future(self._sweep_always())
+            try:
+                await self._draining.wait()
+                await self._describe()
+                await asyncio.to_thread(placing.stop, _FOREVER)
+            except asyncio.CancelledError:
+                await asyncio.to_thread(placing.stop, 0)
+                raise
+            finally:
+                sweeping.cancel()
+
+    # -- one task
+
+    async def _place(self, task: str, placement: str) -> None:
+        """Begin a task that the engine placed here, and wait until it has ended or moved on."""
+        found = await self._ask(self._fleet.placements.order, task)
+        if found is None or found[0].run.state != "queued":
+            return
+        seen, order = found
+        async with self._queue_slots[order.queue], self._slots:
+            if self._draining.is_set():
+                await self._ask(self._fleet.placements.unplace, task, placement)
+                return
+            self._at_work.add(task)
+            try:
+                name = seen.run.id
+                await self._begin(seen.task, order, name)
+            finally:
+                self._at_work.discard(task)
+        await self._tidy()
+
+    async def _begin(self, task: Task, order: Order, name: str) -> None:
+        session: Session
+        try:
+            folder = await asyncio.to_thread(self._folder, order, name)
+            task = replace(task, cwd=folder)
+            session = await asyncio.to_thread(self._open, order, folder)
+        except (NotyetError, OSError, ValueError) as error:
+            session = _Unopened(str(error))
+        while True:
+            queue = queue_named(order.queue, await self._ask(self._fleet.placements.queues))
+            room = queue.room_for(order.model)
+            begun = await self._supervisor.adopt(task, session, room=room, machine=self._machine)
+            if not isinstance(begun, float):
+                break
+            await asyncio.sleep(min(begun, _LONGEST_WAIT))
+        if begun is not None:
+            with suppress(Refused):  # another worker has it now, or it is queued again
+                await begun.ended()
+
+    def _folder(self, order: Order, name: str) -> str:
+        folder = self._workspaces.prepare(order.place, name)
+        if any(fnmatchcase(order.place, pattern) for pattern in self._trust):
+            self._workspaces.trust(folder)
+        return folder
+
+    def _project_engine(self, task: Task) -> Engine:
+        """Return the engine of a task's project; what is wrong with its gates is a warning."""
+        found = self._fleet.placements.order(task.id)
+        agent = found[1].agent.partition(":")[0] if found is not None else ""
+        workspace = task.workspace if is_remote(task.workspace) else ""
+        warn = _prefixed(self._warn, task.id)
+        return project_engine(task.cwd, agent, workspace, self._fleet.ledger, warn)
+
+    async def _tidy(self) -> None:
+        def ended(tasks: list[str]) -> set[str]:
+            states = self._fleet.placements.states(tasks)
+            return {task for task in tasks if states.get(task, "ended") in FINAL}
+
+        with suppress(LedgerError, OSError):
+            await asyncio.to_thread(self._workspaces.tidy, ended)
+
+    # -- what dead workers left
+
+    async def _sweep_always(self) -> None:
+        while True:
+            try:
+                await self.sweep()
+            except (NotyetError, OSError) as error:
+                self._warn(f"{error} (trying again)")
+            await asyncio.sleep(self._settings.lease / _SWEEPS)
+
+    async def sweep(self) -> None:
+        """Place what has no placement, and take over what dead workers left."""
+        placements, placing = self._fleet.placements, self._fleet.placing
+        await self._describe()
+        workers = await self._ask(placements.workers)
+        living = {str(worker.get("id")) for worker in workers}
+        left = await asyncio.to_thread(placing.left_by_dead, living)
+        states = await self._ask(placements.states, [task_of(one) for one in left])
+        over = []
+        for one in left:
+            state = states.get(task_of(one), "ended")
+            if state == "queued":
+                await self._ask(placements.unplace, task_of(one), one)
+            if state == "queued" or state in FINAL:
+                over.append(one)  # else its slot is that of the worker that took the task over
+        await asyncio.to_thread(placing.cancel, over)
+        await asyncio.to_thread(placing.write, self._place_all)
+        await asyncio.to_thread(placing.forget_old)
+        machines = {str(worker.get("machine")) for worker in workers}
+        for orphan in await self._ask(placements.orphans):
+            if self._slots.locked() or self._draining.is_set():
+                break
+            await self._take_over(orphan, machines)
+
+    async def _take_over(self, orphan: Orphan, machines: set[str]) -> None:
+        is_here = orphan.machine in {"", own_machine()}
+        if not is_here and orphan.machine in machines:
+            return  # a worker of that machine has the conversation
+        unfinished: Literal["continue", "end"] = "continue" if is_here else "end"
+        for handle in await self._supervisor.recover(unfinished, only=orphan.task):
+            waiting = asyncio.ensure_future(self._wait_for(handle))
+            self._taken_over.add(waiting)
+            waiting.add_done_callback(self._taken_over.discard)
+
+    async def _wait_for(self, handle: Handle) -> None:
+        async with self._slots:
+            self._at_work.add(handle.task_id)
+            try:
+                await handle.ended()
+            except Refused:
+                return  # it moved on
+            except LedgerError as error:
+                self._warn(f"task {handle.task_id}: {error}")
+            finally:
+                self._at_work.discard(handle.task_id)
+
+    def _place_all(self, db: Any, enqueue: Enqueue) -> None:
+        for task, order in unplaced(db, _AT_ONCE_PLACED):
+            queue = self._queues.get(order.queue)
+            placement = new_placement(task)
+            if queue is not None and note_placement(db, task, placement):
+                enqueue(task, placement, order, queue)
+
+    async def _describe(self) -> None:
+        about = {
+            "id": self.id,
+            "name": platform.node(),
+            "machine": own_machine(),
+            "version": notyet.__version__,
+            "queues": self._names,
+            "at_once": self._at_once,
+            "draining": self._draining.is_set(),
+        }
+        await self._ask(self._fleet.placements.describe, self._supervisor.owner, about)
+
+    async def _ask(self, call: Callable[..., Any], *args: Any) -> Any:
+        return await self._supervisor.ask(call, *args)
+
+
+class _Unopened:
+    """A session of an agent that could not be started."""
+
+    id: str | None = None
+
+    def __init__(self, error: str) -> None:
+        self._error = error
+
+    def ref(self) -> dict[str, object]:
+        return {}
+
+    async def send(self, prompt: str, key: str) -> Turn:  # noqa: ARG002  # as the protocol says
+        raise SendError(self._error)
+
+    def knows(self, key: str) -> bool | None:  # noqa: ARG002  # as the protocol says
+        return False
+
+    async def abort(self) -> None:
+        return
+
+    def transcript(self) -> str | None:
+        return None
+
+
+def _opened(order: Order, cwd: str) -> Session:
+    """Return a session with the agent of an order. Raises Refused."""
+    name, _, script = order.agent.partition(":")
+    return open_session(name, cwd=cwd, args=[script] if script else list(order.args))
+
+
+async def _in(loop: asyncio.AbstractEventLoop, work: Any) -> None:
+    """Run a coroutine in the loop of the supervisor; the engine has a loop of its own."""
+    await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
+def _prefixed(warn: Callable[[str], None], task: str) -> Callable[[str], None]:
+    return lambda text: warn(f"task {task}: {text}")
