@@ -72,9 +72,9 @@ CLIENTS: Checks = {
 BENCH: Checks = {
     "tests of the benchmark": ["pytest", "-q", "-n", "2", "--cache-clear", "tests/bench"]
 }
-# What a ledger promises, and the supervisors on it, once more with PostgreSQL.
+# What a ledger promises, supervisors and the page on it, once more with PostgreSQL.
 STORED = [
-    *("tests/unit/ledger", "tests/unit/supervise", "tests/crash"),
+    *("tests/unit/ledger", "tests/unit/supervise", "tests/unit/web", "tests/crash"),
     "tests/unit/fleet/test_placements.py",
 ]
 POSTGRES: Checks = {

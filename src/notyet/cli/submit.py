@@ -11,6 +11,7 @@ from notyet.cli.person import refuse
 from notyet.cli.streams import json_line
 from notyet.core.record import as_dict
 from notyet.core.text import clean
+from notyet.core.verdict import UNCHECKED, group_of
 from notyet.errors import NotyetError
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ EXAMPLES = (
     ),
 )
 NOTES = """\
-The exit code with --wait is that of `notyet with`: 0 passed, 1 failed, 3 capped, 4 stuck, 5 handed
-back, 6 halted by a gate, 130 interrupted, 137 killed.
+The exit code with --wait is that of `notyet with`: 0 passed, 1 failed or NOT CHECKED, 3 capped,
+4 stuck, 5 handed back, 6 halted by a gate, 130 interrupted, 137 killed.
 """
 
 
@@ -101,13 +102,16 @@ async def _submit(args: argparse.Namespace, prompt: str) -> int:
 
 
 def _print(result: Result, *, as_json: bool) -> int:
-    from notyet.cli.with_agent import exit_code
+    from notyet.cli.with_agent import FAILED, exit_code
 
-    code = exit_code(result)
+    is_unchecked = group_of(result.outcome, result.stop_reason or "") == "not_checked"
+    code = FAILED if is_unchecked and result.ending == "done" else exit_code(result)
     if as_json:
         print(json_line(as_dict(result) | {"exit_code": code}))
     elif result.ending == "done":
         print(clean(result.text) if sys.stdout.isatty() else result.text)
+        if is_unchecked:
+            refuse("submit", f"{UNCHECKED}: {'; '.join(result.warnings) or result.stop_reason}")
     else:
         refuse("submit", f"{result.task_id} ended as {result.ending}: {clean(result.error or '-')}")
     return code

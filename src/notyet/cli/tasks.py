@@ -441,14 +441,15 @@ class _Page(Page):
         task = view.task
         self.fact("task", f"{task.id}{f'  {visible(task.label)}' if task.label else ''}")
         outcome = f", {view.outcome}" if view.outcome else ""
-        since = f"begun {age(time.time() - view.created_at)} ago"
+        verb = "submitted" if view.state == "queued" else "begun"
+        since = f"{verb} {age(time.time() - view.created_at)} ago"
         if view.ended_at is not None:
             since += f", took {age(view.ended_at - view.created_at)}"
         self.fact("state", f"{state_of(view)}{outcome} ({since})")
         for remark in remarks(view):
             self.fact("", self.paint(remark, "yellow"))
         agent = visible(view.agent or "-") + (f", a {task.agent_type}" if task.agent_type else "")
-        self.fact("agent", f"{agent} in {visible(task.cwd)}")
+        self.fact("agent", f"{agent} in {visible(task.cwd)}" if task.cwd else agent)
         if is_remote(task.workspace):
             self.fact("workspace", visible(task.workspace))
         self.fact("session", visible(view.session_id) or "-")

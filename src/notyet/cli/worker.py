@@ -102,11 +102,11 @@ async def _serve(args: argparse.Namespace) -> int:
         warn=screen.warn,
         on_progress=screen.on_progress,
     )
-    screen.say(
-        f"worker on {platform.node()} serves {', '.join(args.queue)}, {args.at_once} at once,"
-        f" ledger {fleet.ledger.path}"
-    )
     async with fleet:
+        screen.say(
+            f"worker on {platform.node()} serves {', '.join(args.queue)}, {args.at_once} at once,"
+            f" ledger {fleet.ledger.path}"
+        )
         return await _until_signal(worker, screen)
 
 

@@ -18,6 +18,7 @@ from notyet.fleet.workspaces import is_git_address
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.placements import ADDRESS, Placements, enter
+from notyet.ledger.postgres import masked
 from notyet.ledger.transitions import delivery_key
 from notyet.supervise.context import Context, Store
 from notyet.supervise.requests import Requests
@@ -253,9 +254,9 @@ _SCHEDULED = {"cwd", "args", "model", "priority", "timeout", "retries", "label"}
 def address(url: str = "") -> str:
     """Return the address of a fleet's ledger. Raises Refused."""
     found = url or os.environ.get(ADDRESS, "")
-    if "://" not in found:
-        what = f"{found!r} is not the address of a fleet" if found else "there is no address"
-        raise Refused(f"{what}; give one, or set {ADDRESS}=postgresql://USER@HOST/DATABASE")
+    if not found.startswith(("postgresql://", "postgres://")):
+        what = f"{masked(found)!r} is not the address of a fleet" if found else "no fleet is named"
+        raise Refused(f"{what}; give postgresql://USER@HOST/NAME, or set {ADDRESS} to it")
     return found
 
 

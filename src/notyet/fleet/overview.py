@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from notyet.core.record import Record
@@ -56,6 +57,7 @@ class ScheduleView(Record, kw_only=True):
     queue: str
     agent: str
     prompt: str
+    next_at: float | None = None  # None: the extra `fleet` is not installed here
 
 
 class FleetView(Record, kw_only=True):
@@ -89,6 +91,7 @@ def overview(ledger: Ledger) -> FleetView:
         )
         for about, tasks, lease, is_alive in placements.workers_at_work()
     ]
+    workers.sort(key=lambda worker: (worker.name, worker.id))
     counts = placements.counts()
     queues = []
     for name, about in placements.queues().items():
@@ -120,11 +123,24 @@ def overview(ledger: Ledger) -> FleetView:
                 queue=str(order.get("queue", "")),
                 agent=str(order.get("agent", "")),
                 prompt=str(order.get("prompt", "")),
+                next_at=_next(cron),
             )
             for name, cron, order in placements.schedules()
         ),
         untaken=placements.untaken(),
     )
+
+
+def _next(cron: str) -> float | None:
+    """Return when a schedule is due, as DBOS reads it."""
+    try:
+        from croniter import croniter  # type: ignore[import-untyped]  # comes with DBOS
+    except ImportError:
+        return None
+    try:
+        return float(croniter(cron, datetime.now(UTC), second_at_beginning=True).get_next(float))
+    except (ValueError, KeyError):
+        return None
 
 
 def _model(placements: Placements, queue: Queue, model: str, counts: tuple[int, int]) -> ModelView:

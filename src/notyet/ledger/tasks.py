@@ -18,10 +18,11 @@ from notyet.ledger.task_rows import (
     json_of,
     run_of,
     storable,
+    task_of,
     view_of,
 )
-from notyet.ledger.transitions import LOOK, LOSE_STOPS, Seen, can, look, new_run, seen_of
-from notyet.light import dumps
+from notyet.ledger.transitions import LOOK, LOSE_STOPS, Seen, can, children, look, new_run, seen_of
+from notyet.light import dumps, loads
 
 if TYPE_CHECKING:
     import sqlite3
@@ -46,6 +47,7 @@ _NEXT_OF_ALL = (
     "SELECT id FROM tasks WHERE (created_at, id) < (?, ?) ORDER BY created_at DESC, id DESC LIMIT ?"
 )
 _NEXT_ACTIVE = _NEXT_OF_ALL.replace("WHERE", "WHERE ended_at IS NULL AND")
+_NEXT_BEGUN = _NEXT_ACTIVE.replace("WHERE", "WHERE owner <> 0 AND")  # not queued
 _NEXT_UNDELIVERED = (
     f"SELECT task FROM outbox WHERE {MAYBE_UNDELIVERED} AND (created_at, task) < (?, ?)"
     " ORDER BY created_at DESC, task DESC LIMIT ?"
@@ -55,10 +57,12 @@ _ANNOUNCED = "SELECT max(created_at) FROM outbox WHERE task = ?"
 _LISTS = {
     "all": (_NEXT_OF_ALL, _CREATED),
     "active": (_NEXT_ACTIVE, _CREATED),
+    "begun": (_NEXT_BEGUN, _CREATED),
     "undelivered": (_NEXT_UNDELIVERED, _ANNOUNCED),
 }
-LISTS = tuple(_LISTS)
+LISTS = ("all", "active", "undelivered")
 _END_OF_TIME = 1e300
+_ACT_PLACE = "task "  # before the id of the task
 OPEN = (
     "SELECT owner FROM tasks WHERE id = ? AND (ended_at IS NULL OR EXISTS (SELECT 1 FROM outbox"
     " WHERE task = tasks.id AND status IN ('pending', 'leased')))"
@@ -88,6 +92,14 @@ class Course(Record, kw_only=True):
     messages: tuple[tuple[str, str, str], ...]  # kind, text, state
 
 
+class Act(Record):
+    """What a person asked for, who may be known by the proxy of a page."""
+
+    at: float
+    what: str
+    who: str
+
+
 class TaskPage(Record, kw_only=True):
     """One page of a list of tasks, the newest first."""
 
@@ -112,30 +124,38 @@ class Tasks:
         *,
         max_depth: int,
         max_children: int,
-    ) -> None:
-        """Enter a task with its first run. Raises Refused."""
+    ) -> Seen:
+        """Enter a task with its first run; return both as they are stored. Raises Refused."""
+        about, stored_ref = json_of(task), storable(dumps(ref))
+        seen = Seen(
+            task=task_of(about),
+            run=replace(run, prompt=storable(run.prompt), started_at=time.time()),
+            owner=owner,
+            ref=loads(stored_ref),
+            session_id=storable(session_id),
+        )
 
-        def enter(db: sqlite3.Connection) -> None:
+        def enter(db: sqlite3.Connection) -> Seen:
             if task.parent:
                 _check_parent(db, task, max_depth, max_children)
-            now = time.time()
             db.execute(
                 "INSERT INTO tasks (id, parent, about, owner, run, generation, ref, session_id,"
                 " created_at) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?)",
                 (
                     task.id,
                     task.parent,
-                    json_of(task),
+                    about,
                     owner,
                     run.id,
-                    storable(dumps(ref)),
-                    storable(session_id),
-                    now,
+                    stored_ref,
+                    seen.session_id,
+                    seen.run.started_at,
                 ),
             )
-            new_run(db, replace(run, started_at=now))
+            new_run(db, seen.run)
+            return seen
 
-        self._connection.write(enter)
+        return self._connection.write(enter)
 
     def check(self, task: Task, *, max_depth: int, max_children: int) -> None:
         """Raise Refused if a task could not be entered now."""
@@ -173,14 +193,9 @@ class Tasks:
         noted = (storable(dumps(ref)), storable(session_id), task, owner)
         return self._connection.execute(sql, noted) == 1
 
-    def children(self, task: str) -> list[str]:
-        """Return the children of a task that are active, or whose observers wait."""
-        sql = (
-            "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL UNION ALL SELECT task"
-            " FROM outbox WHERE parent = ? AND status IN ('pending', 'leased')"
-            f" AND told IN ({NOT_YET}, {TELLING})"
-        )
-        return [child for (child,) in self._connection.rows(sql, (task, task))]
+    def children(self, task: str, until: str) -> list[str]:
+        """Return the children of a task that have not come as far as one of `CHILDREN` says."""
+        return self._connection.read_one(lambda db: children(db, task, until))
 
     def left(self, owner: int, here: Collection[str] | None = None) -> list[str]:
         """Return an owner's tasks that are active, or whose observers were not notified.
@@ -216,14 +231,6 @@ class Tasks:
             " WHERE ended_at IS NULL ORDER BY below.depth DESC"
         )
         return [child for (child,) in self._connection.rows(sql, (task,))]
-
-    def undelivered_children(self, task: str) -> list[str]:
-        """Return the children of a task that are active or undelivered."""
-        sql = (
-            "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL UNION ALL"
-            " SELECT task FROM outbox WHERE parent = ? AND status IN ('pending', 'leased')"
-        )
-        return [child for (child,) in self._connection.rows(sql, (task, task))]
 
     def has_user_message(self, task: str) -> bool:
         """Return True if a message of the user is queued for a task."""
@@ -291,13 +298,23 @@ class Tasks:
             return [task for (task,) in db.execute(following, (at, before, most + 1)).fetchall()]
 
         found = self._connection.read(find)
-        if found is None:
-            return None
+        if not found:
+            return None if found is None else TaskPage(tasks=(), older="")
         wanted = tuple(found[:most])
         marks = ", ".join("?" * len(wanted))
         views = {view.task.id: view for view in self._views(f"tasks.id IN ({marks})", wanted)}
         older = found[most - 1] if len(found) > most else ""
         return TaskPage(tasks=tuple(views[task] for task in wanted if task in views), older=older)
+
+    def note_act(self, task: str, what: str, who: str) -> None:
+        """Record who asks for something to be done with a task."""
+        sql = "INSERT INTO acts (at, what, place, detail) VALUES (?, ?, ?, ?)"
+        self._connection.execute(sql, (time.time(), what, _ACT_PLACE + task, storable(who)))
+
+    def acts(self, task: str) -> list[Act]:
+        """Return who asked for what, the oldest first."""
+        sql = "SELECT at, what, detail FROM acts WHERE place = ? ORDER BY id"
+        return self._connection.rows(sql, (_ACT_PLACE + task,), lambda row: Act(*row))
 
     def of_session(self, session_id: str, most: int = 10) -> list[TaskView]:
         """Return the tasks that a session worked on, the newest first."""

@@ -13,7 +13,8 @@ from notyet.core.gate import check_timeout
 from notyet.core.message import announced
 from notyet.core.record import replace
 from notyet.core.task import Run, Task
-from notyet.errors import Refused, Undeliverable
+from notyet.engine.engine import Engine
+from notyet.errors import LedgerError, Refused, Undeliverable, attempt_async
 from notyet.ledger.placements import Placements
 from notyet.ledger.transitions import run_id
 from notyet.supervise.context import NOT_RUNNING, Context, Store, new_key
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from notyet.core.session import Session, Turn
     from notyet.core.task import Announcement, Cleanup, Result, Room, TaskView
-    from notyet.engine.engine import Engine
     from notyet.ledger.ledger import Ledger
     from notyet.run.drive import Progress as GateProgress
     from notyet.supervise.context import Deliver
@@ -423,22 +423,26 @@ class Supervisor:
                 source="start",
                 key=new_key(),
                 prompt=await self._first_prompt(session, task, live.engine),
-                sent="reserved",
+                sent="dispatched",  # it is sent next
             )
             entry = (task, run, self._context.owner, session.ref(), session.id or "")
-            await self._store(tasks.start, *entry, **limits)
+            live.seen = await self._store(tasks.start, *entry, **limits)
+            live.marked = run.key
             undo.pop_all()
         return live
 
     async def _live(self, task: Task, session: Session | None, origin: Origin) -> LiveTask:
         engine = self._context.engine
         if self._engine_of is not None:
-            engine = await asyncio.to_thread(self._engine_of, task)
-        return LiveTask(self._context, task.id, task.parent, session, origin, engine=engine)
+            made, error = await attempt_async(asyncio.to_thread(self._engine_of, task))
+            if isinstance(error, LedgerError):
+                raise error
+            engine = made or Engine(unchecked=[f"its gates could not be loaded: {error}"])
+        return LiveTask(self._context, task, session, origin, engine=engine)
 
     async def _first_prompt(self, session: Session, task: Task, engine: Engine) -> str:
         """Return the first prompt, with the context that start hooks add (K14)."""
-        if task.internal:
+        if task.internal or not engine.has_starters:
             return task.prompt
         knows = self._store.tasks.knows_session
         is_new = session.id is None or not await self._store(knows, session.id)
@@ -455,8 +459,11 @@ class Supervisor:
         """End a task whose caller was cancelled while it was entered."""
         with suppress(Refused):
             live = await entering
-            self._drive(live)
-            await self._requests.make(live.task_id, "interrupt")
+            try:
+                await self._requests.make(live.task_id, "interrupt")
+            finally:
+                live.seen = None
+                self._drive(live)
 
     def _drive(self, live: LiveTask) -> Handle:
         """Drive a task from its current state, in one loop at most; return a handle."""
@@ -469,10 +476,9 @@ class Supervisor:
 
     async def _result(self, live: LiveTask) -> Result:
         result = await asyncio.shield(live.result)
-        seen = await self._store.at_last(self._store.tasks.look, live.task_id)
-        if seen is not None and not self._delivery.is_ours(seen):
+        if not self._delivery.is_ours(live.task):
             await self._store.at_last(self._store.outbox.acknowledge, live.task_id)
-            self._delivery.discard(live, seen)
+            self._delivery.discard(live)
         return result
 
     def _reopened(self, ref: Mapping[str, Any], task: str) -> Session | None:

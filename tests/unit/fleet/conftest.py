@@ -1,6 +1,6 @@
 import pytest
 
-from fleets import Crew, Office, new_database
+from crews import Crew, Office, new_database
 
 
 @pytest.fixture

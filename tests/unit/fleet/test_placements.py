@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from fleets import Office
+from crews import Office
 from notyet.core.event import Usage
 from notyet.core.session import Turn
 from notyet.core.task import Room
@@ -171,7 +171,7 @@ def test_processes_at_once_never_exceed_a_rate(office, tmp_path):
     code = f"""
 import sys
 sys.path[:0] = {sys.path!r}
-from fleets import *
+from crews import *
 from notyet import Ledger
 from notyet.ledger.leases import Leases
 ledger = Ledger({place(tmp_path / "ledger.db")!r})

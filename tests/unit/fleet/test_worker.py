@@ -128,7 +128,7 @@ def test_a_queue_that_is_changed_keeps_what_waits_in_it(crew_of):
 
 
 def test_people_reach_a_task_at_work_through_the_ledger(crew, url):
-    from fleets import Crew
+    from crews import Crew
 
     agents = Agents(Agent.WAIT, Agent.WAIT)
     task = crew.submit()
