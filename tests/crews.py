@@ -1,7 +1,6 @@
 """Fleets for tests: queued tasks whose moves are made by hand, and crews with real workers."""
 
 import asyncio
-import os
 import time
 from itertools import count
 
@@ -66,7 +65,7 @@ class Office(Dead):
 # Fleets with a database and an engine.
 
 QUICK = {"lease": 3.0, "poll": 0.01, "grace": 0.0, "steer_pause": 0.0, "abort_patience": 5.0}
-PATIENCE = float(os.environ.get("P", "30"))
+PATIENCE = 30.0  # seconds after which a test gives up
 _numbers = count()
 
 

@@ -100,8 +100,6 @@ _UNGUARDED = {
     "SELECT 1 FROM agents WHERE": "whether an agent has stopped before, where it starts",
     "FROM passes ORDER BY at": "how old the oldest is that is kept",
     "begun_at < ?": "old stops, which nothing decides any more",
-    "SELECT name FROM queues": "no queue is ever deleted",
-    "SELECT 1 FROM tasks WHERE id = ?": "a task is entered once, and a second row is a duplicate",
     "FROM tasks WHERE owner = ? AND ended_at IS NULL UNION ALL": "each is locked when it changes",
 }
 

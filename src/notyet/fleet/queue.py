@@ -103,15 +103,18 @@ class Queue:
 
     def lanes(self) -> list[Lane]:
         """Return its queues of the engine. Raises ValueError."""
-        others = Lane(self.name, self._limit(OTHERS), is_shared=self._is_shared)
+        is_shared = bool(self.by) and OTHERS in self.limits
+        others = Lane(self.name, self._limit(OTHERS), is_shared=is_shared)
         named = [model for model in self.limits if model != OTHERS]
         return [others, *(Lane(self._lane(m), self._limit(m), is_shared=False) for m in named)]
 
-    def lane_of(self, model: str) -> tuple[str, str | None]:
-        """Return the lane of a model's tasks, and the key of its part where it is shared."""
-        if model in self.limits and model != OTHERS:
-            return self._lane(model), None
-        return self.name, (model or "-") if self._is_shared else None
+    def lane_of(self, model: str) -> tuple[str, str]:
+        """Return the lane of a model's tasks, and their part of it.
+
+        Where a lane is not shared its parts do not count, but limits may change.
+        """
+        is_named = model in self.limits and model != OTHERS
+        return self._lane(model) if is_named else self.name, model or "-"
 
     def room_for(self, model: str) -> Room:
         """Return what the next task of a model must find."""
@@ -122,10 +125,6 @@ class Queue:
             period=limit.period,
             model=model if self.by else None,
         )
-
-    @property
-    def _is_shared(self) -> bool:
-        return bool(self.by) and OTHERS in self.limits
 
     def _lane(self, model: str) -> str:
         return f"{self.name}:{model}"

@@ -100,7 +100,7 @@ def test_each_model_with_a_limit_has_a_lane_and_the_others_share_one():
     queue = Queue("agents", limits={"opus": "5/min, 2 at once", "*": "3 at once"})
     opus = Lane("agents:opus", Limit(at_once=2, rate=5), is_shared=False)
     assert queue.lanes() == [Lane("agents", Limit(at_once=3), is_shared=True), opus]
-    assert queue.lane_of("opus") == ("agents:opus", None)
+    assert queue.lane_of("opus") == ("agents:opus", "opus")
     assert queue.lane_of("gpt") == ("agents", "gpt")
     assert queue.lane_of("") == ("agents", "-")
     assert queue.lane_of("*") == ("agents", "*")
@@ -108,16 +108,16 @@ def test_each_model_with_a_limit_has_a_lane_and_the_others_share_one():
     assert queue.room_for("gpt") == Room(at_once=3, model="gpt")
 
 
-def test_models_without_a_limit_share_a_lane_without_parts():
+def test_models_without_a_limit_share_a_lane_without_a_limit():
     queue = Queue("agents", limits={"opus": "1/s"})
-    assert queue.lane_of("gpt") == ("agents", None)
+    assert queue.lane_of("gpt") == ("agents", "gpt")
     assert queue.room_for("gpt") == Room(model="gpt")
 
 
 def test_a_limit_of_the_whole_queue_counts_all_models_together():
     queue = Queue("agents", by="", limits={"*": "2 at once"})
     assert queue.lanes() == [Lane("agents", Limit(at_once=2), is_shared=False)]
-    assert queue.lane_of("opus") == ("agents", None)
+    assert queue.lane_of("opus") == ("agents", "opus")
     assert queue.room_for("opus") == Room(at_once=2, model=None)
 
 

@@ -4,10 +4,12 @@ import asyncio
 
 import pytest
 
-from notyet import Engine
+from crews import Crew
+from notyet import Block, Engine
 from notyet.core.session import Turn
 from notyet.errors import Refused
 from notyet.fleet import Queue, Worker
+from notyet.fleet.worker import _opened
 from supervised import Agent
 from support import gate, rows
 
@@ -23,6 +25,15 @@ class Agents(list):
         self.append(Agent(*self.answers, id=f"s{len(self)}"))
         self.orders.append(order)
         return self[-1]
+
+
+def taken(crew):
+    """Return how many placements workers have."""
+    sql = (
+        "SELECT count(*) FROM notyet_dbos.workflow_status"
+        " WHERE name = 'place' AND status = 'PENDING'"
+    )
+    return rows(crew.fleet.ledger, sql)[0][0]
 
 
 def test_a_submitted_task_is_begun_and_its_result_comes_back(crew):
@@ -71,11 +82,7 @@ def test_a_worker_takes_no_more_than_it_can_do_so_that_others_find_work(crew):
     crew.start(agents, at_once=2)
     crew.until(lambda: len(agents) == 2)
     crew.do(asyncio.sleep(1.2))  # two looks into the queue
-    taken = rows(
-        crew.fleet.ledger,
-        "SELECT count(*) FROM notyet_dbos.workflow_status WHERE status = 'PENDING'",
-    )
-    assert taken == [(2,)]
+    assert taken(crew) == 2
     assert len(crew.worker.tasks) == 2
 
 
@@ -128,8 +135,6 @@ def test_a_queue_that_is_changed_keeps_what_waits_in_it(crew_of):
 
 
 def test_people_reach_a_task_at_work_through_the_ledger(crew, url):
-    from crews import Crew
-
     agents = Agents(Agent.WAIT, Agent.WAIT)
     task = crew.submit()
     crew.start(agents)
@@ -183,7 +188,7 @@ def test_gates_send_a_task_back_and_an_error_is_retried(crew):
         answers.clear()
         return agents[-1]
 
-    blocks = [{"decision": "block", "reason": "more"}]
+    blocks = [Block("more")]
     checks = gate(answer=lambda event: blocks.pop() if blocks else None)
     engine = Engine([checks], ledger=crew.fleet.ledger, warn=crew.warnings.append)
     task = crew.submit(retries=1)
@@ -200,8 +205,6 @@ def test_an_agent_that_cannot_be_opened_ends_its_task_with_the_reason(crew):
     assert crew.result(task).error == "/nowhere is not a folder of this worker, nor a git address"
     task = crew.submit(agent="nobody")
     crew.drain()
-    from notyet.fleet.worker import _opened
-
     crew.start(_opened)
     result = crew.result(task)
     assert result.ending == "error"
@@ -245,10 +248,10 @@ def test_a_worker_that_drains_gives_back_what_waits_for_room(crew_of):
     crew.result(tasks[0])
     # The engine's own limit is lifted, so that the worker has to wait for the ledger's.
     crew.fleet.placing.define(Queue("agents", limits={"*": "9/day"}))
-    crew.until(lambda: len(crew.worker.tasks) == 1)
+    crew.until(lambda: crew.worker.tasks == {tasks[1]})
     crew.drain()
     assert crew.state(tasks[1]) == "queued"
-    assert rows(crew.fleet.ledger, "SELECT placement FROM tasks WHERE begun = 0") == [("",)]
+    assert taken(crew) == 0
 
 
 def test_a_worker_that_is_cancelled_leaves_its_tasks_to_others(crew):
