@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from notyet.errors import LedgerError, Refused
+from notyet.ledger.connection import expect_readable
 from notyet.ledger.postgres import PostgresConnection
 from notyet.ledger.postgres_transaction import Transaction, Writer
 
@@ -20,6 +21,7 @@ try:
     import psycopg
     import sqlalchemy as sa
     from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer
+    from dbos import error as dbos_error
 except ImportError:
     raise Refused(
         "a fleet needs dbos, which is not installed; in a checkout, run: pip install '.[fleet]'"
@@ -102,8 +104,13 @@ class Placing:
             try:
                 with self._engine.begin() as connection:
                     driver = connection.connection.driver_connection
-                    place = f"SELECT set_config('search_path', '{self._schema}', true)"
-                    connection.exec_driver_sql(place)
+                    settings = {"search_path": self._schema, "lock_timeout": "1s"}
+                    sets = (f"set_config('{name}', '{to}', true)" for name, to in settings.items())
+                    begin = (
+                        f"SELECT max(version), {', '.join(sets)} FROM {self._schema}.ledger_version"  # noqa: S608  # our own names
+                    )
+                    (version, *_) = connection.exec_driver_sql(begin).one()
+                    expect_readable(self._ledger.path, version)
                     writer = Writer(self._schema)
                     db = Transaction(driver, self._schema, 1.0, writer=writer)  # type: ignore[arg-type]
                     return work(db, partial(self._enqueue, connection))
@@ -234,8 +241,8 @@ class Placing:
         }
         try:
             self._asked(partial(self._client.apply_schedules, [entry]))  # type: ignore[list-item]
-        except ValueError as error:
-            raise Refused(f"invalid schedule {cron!r}: {error}; try 0 3 * * *") from None
+        except dbos_error.DBOSException:
+            raise Refused(f"invalid times {cron!r}; write for example 0 3 * * *") from None
 
     def unschedule(self, name: str) -> None:
         """Delete a schedule."""
@@ -255,6 +262,11 @@ class Placing:
         try:
             return call()
         except sa.exc.DBAPIError as error:
+            if isinstance(error.orig, psycopg.errors.InsufficientPrivilege):
+                role = self._connection.options.get("user") or "your role"
+                grant = f"CREATE SCHEMA {self._tables} AUTHORIZATION {role}"
+                what = f"{role} lacks a right; have an administrator run: {grant}"
+                raise LedgerError(self._ledger.path, what) from error
             raise self._connection.fault(error.orig) from error
 
 
