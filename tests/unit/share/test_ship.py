@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import psycopg
@@ -262,6 +263,17 @@ def test_what_arrives_late_replaces_nothing_newer(ship, database, fill):
 
 
 # Two at once, and what kills one.
+
+
+def test_many_that_come_first_create_the_tables_once(database):
+    def create():
+        with closing(Team(database.url)) as team:
+            return team.create()
+
+    with ThreadPoolExecutor(8) as threads:
+        made = [threads.submit(create) for _ in range(8)]
+    assert sorted(one.result() for one in made) == [False] * 7 + [True]
+
 
 CODE = """
 import sys
