@@ -11,7 +11,7 @@ help:
 	@echo "make test-clients  every proven host as the real program, with a scripted model; fetches them once (about 3.8 GB unpacked for all), HOSTS=goose,droid selects, FULL=1 runs all tests"
 	@echo "make test-bench    the benchmark works (a minute); how fast notyet is, make bench says"
 	@echo "make test-browser  the page in a real Chromium, where there is one"
-	@echo "make test-postgres the ledger and supervisors on a PostgreSQL server of their own, where it is installed"
+	@echo "make test-postgres the ledger, supervisors and the page on a PostgreSQL server of their own, where it is installed"
 	@echo "make lint    ruff, mypy and import-linter only"
 	@echo "make bench   speed, as ratios to a floor measured in the same run; renders docs/performance.md (about five minutes)"
 	@echo "make bench-quick  the same with small sizes, printed only (a minute)"

@@ -94,6 +94,8 @@ def use(monkeypatch):
 
 # What a move may read without a lock: what no guard is about.
 _UNGUARDED = {
+    "SELECT name FROM queues": "queues are never removed",
+    "SELECT 1 FROM tasks WHERE id = ?": "of two submits of a task, one has a duplicate key",
     "FROM starts": "an agent's files are entered once, and a second row is a duplicate key",
     "SELECT 1 FROM agents WHERE": "whether an agent has stopped before, where it starts",
     "FROM passes ORDER BY at": "how old the oldest is that is kept",

@@ -5,7 +5,8 @@ follows is what it must print, stdout and stderr together, and `[N]` its exit co
 0. A line that ends in ` (glob)` or ` (re)` is a pattern; ` (no-eol)` says that the last line was
 not ended, and ` (printed)` that what looks like an exit code is none. All commands of a story run
 in one bash, so that `cd` and variables stay. In what is printed `$PROJECT`, `$HOME` and `$BIN`
-stand for the folders of the story.
+stand for the folders of the story, and `$NOTYET_FLEET` for the address of a fleet's ledger, which
+only a story has that begins with the words "On PostgreSQL".
 """
 
 import os
@@ -20,6 +21,7 @@ from pathlib import Path
 import notyet
 
 WRITE = "NOTYET_STORIES"
+ON_POSTGRESQL = "On PostgreSQL"
 PATIENCE = 90.0  # seconds for a whole story
 MARK = "--- the story goes on after"
 CODE = re.compile(r"\[\d+\]")
@@ -120,7 +122,7 @@ def rewritten(expected, lines):
 class World:
     """An empty git project, a home, and a PATH with little on it."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, fleet=""):
         folder = Path(folder).resolve()
         self.project, self.home, self.bin = (folder / name for name in ("project", "home", "bin"))
         for made in (self.project, self.home, self.bin):
@@ -146,6 +148,7 @@ class World:
             "TZ": "UTC",
             "BIN": str(self.bin),
             "PROJECT": str(self.project),
+            **({"NOTYET_FLEET": fleet} if fleet else {}),
         }
         git = ["git", "init", "--quiet"]
         subprocess.run(git, cwd=self.project, env=self.environ, check=True, timeout=60)
@@ -174,8 +177,8 @@ class World:
 
     def named(self, text):
         """Return a text in which our folders have their names."""
-        for name in ("PROJECT", "HOME", "BIN"):
-            text = text.replace(self.environ[name], f"${name}")
+        for name in ("NOTYET_FLEET", "PROJECT", "HOME", "BIN"):
+            text = text.replace(self.environ.get(name, "\0"), f"${name}")
         return text
 
 
@@ -205,12 +208,12 @@ def _lines(text):
     return [f"{line} (printed)" if CODE.fullmatch(line) else line for line in lines]
 
 
-def check(path, folder):
+def check(path, folder, fleet=""):
     """Tell a story in a new world; raise AssertionError where it differs, or write it anew."""
     parts = parsed(path.read_text(encoding="utf-8"))
     steps = [part for part in parts if isinstance(part, Step)]
     assert steps, f"{path.name} runs no command"
-    results = told(steps, World(folder))
+    results = told(steps, World(folder, fleet))
     if os.environ.get(WRITE) == "write":
         for step, lines in zip(steps, results, strict=True):
             step.expected = rewritten(step.expected, lines)

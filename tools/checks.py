@@ -72,8 +72,8 @@ CLIENTS: Checks = {
 BENCH: Checks = {
     "tests of the benchmark": ["pytest", "-q", "-n", "2", "--cache-clear", "tests/bench"]
 }
-# What a ledger promises, and the supervisors on it, once more with PostgreSQL.
-STORED = ["tests/unit/ledger", "tests/unit/supervise", "tests/crash"]
+# What a ledger promises, supervisors and the page on it, once more with PostgreSQL.
+STORED = ["tests/unit/ledger", "tests/unit/supervise", "tests/unit/web", "tests/crash"]
 POSTGRES: Checks = {
     "tests on PostgreSQL": [*PYTEST, "--store", "postgresql", *STORED],
 }

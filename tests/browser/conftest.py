@@ -13,7 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+import fleets
 from browser import home as homes
+from notyet import Ledger
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -134,6 +136,23 @@ def _filled_page(_filled):
 def filled_page(_filled_page):
     """A page of the filled ledger."""
     return _filled_page
+
+
+@pytest.fixture(scope="session")
+def fleet(cluster):
+    """A fleet with three workers, two queues, a schedule and a result that waits."""
+    made = fleets.Made(Ledger(cluster.url("shown")))
+    fleets.fill(made)
+    yield made
+    made.ledger.close()
+
+
+@pytest.fixture(scope="session")
+def fleet_page(_filled, fleet, cluster):
+    """A page of the fleet."""
+    server = PageServer(_filled, "--ledger", cluster.url("shown"))
+    yield server
+    _filled.end(server.process)
 
 
 @pytest.fixture(scope="session")

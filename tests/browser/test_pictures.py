@@ -125,6 +125,11 @@ def test_a_task_is_as_on_its_picture(filled_page, filled, tab, check):
     check(tab, "task")
 
 
+def test_a_fleet_is_as_on_its_picture(fleet_page, tab, check):
+    fleet_page.open(tab, "/fleet")
+    check(tab, "fleet")
+
+
 def test_the_dark_screen_is_as_on_its_picture(filled_page, new_tab, check):
     tab = filled_page.open(new_tab(dark=True), SCREENS[DARK])
     check(tab, f"{DARK}-dark", has_outline=False)
@@ -136,6 +141,6 @@ def test_a_saved_page_is_as_on_its_picture(saved, tab, check):
 
 
 def test_every_picture_is_of_a_screen():
-    names = {*SCREENS, "task", f"{DARK}-dark", "saved"}
+    names = {*SCREENS, "task", "fleet", f"{DARK}-dark", "saved"}
     assert {path.stem for path in PICTURES.glob("*.png")} == names
     assert {path.stem for path in OUTLINES.iterdir()} == names - {f"{DARK}-dark"}

@@ -10,8 +10,11 @@ STORIES = sorted(Path(__file__).parent.glob("*.txt"))
 
 
 @pytest.mark.parametrize("path", STORIES, ids=[path.stem for path in STORIES])
-def test_the_story_goes_as_it_is_told(path, tmp_path):
-    stories.check(path, tmp_path)
+def test_the_story_goes_as_it_is_told(path, tmp_path, request):
+    fleet = ""
+    if path.read_text().startswith(stories.ON_POSTGRESQL):
+        fleet = request.getfixturevalue("cluster").url(schema=path.stem)
+    stories.check(path, tmp_path, fleet)
 
 
 @pytest.fixture

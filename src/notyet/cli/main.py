@@ -51,8 +51,11 @@ COMMANDS = {
     "replay": "notyet.cli.replay",
     "with": "notyet.cli.with_agent",
     "tasks": "notyet.cli.tasks",
+    "submit": "notyet.cli.submit",
+    "worker": "notyet.cli.worker",
     "log": "notyet.cli.log",
     "page": "notyet.cli.page",
+    "ship": "notyet.cli.ship",
     "hook": "notyet.cli.hook",
     **{name: f"notyet.cli.{name}" for name in _OF_HOSTS},
     "validate": "notyet.cli.validate",
@@ -64,8 +67,9 @@ COMMANDS = {
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Set up": ("init", "install", "uninstall", "hosts", "trust", "off", "on"),
     "Every day": ("check", "status"),
-    "Look back": ("log", "page", "replay"),
+    "Look back": ("log", "page", "replay", "ship"),
     "Agents": ("with", "tasks"),
+    "Fleets": ("submit", "worker"),
     "Plumbing": ("hook", *_OF_HOSTS, "validate", "schema", "completion", "demo"),
 }
 EXAMPLES: Examples = (

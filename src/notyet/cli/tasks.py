@@ -7,8 +7,11 @@ import os
 import sys
 import time
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from notyet.cli.fleet_options import add_ledger, ledger_address, whole_number
+from notyet.cli.fleet_tasks import define_queue, show_queues, show_workers
 from notyet.cli.person import refuse
 from notyet.cli.progress import live_view
 from notyet.cli.recovery import resume_command
@@ -53,22 +56,32 @@ EXAMPLES = (
     ("notyet tasks retry tk3", "deliver a result again that could not be delivered"),
     ("notyet tasks dismiss tk3", "drop a result that is not needed"),
     ("notyet tasks --all --json | jq '.[].outcome'", "for programs"),
+    ("notyet tasks workers --ledger postgresql://notyet@db/notyet", "the workers of a fleet"),
+    (
+        "notyet tasks queue agents --per-worker 8 --limit 'opus=50/min, 20 at once'",
+        "define a queue; without a name: list queues, limits and schedules",
+    ),
 )
 NOTES = """\
 A task of `notyet with` whose process is gone is ended as interrupted, with its agent,
 by the next `notyet tasks`. A task of another program is left to that program.
 """
 _ACTS = ("steer", "kill", "retry", "dismiss")
+_FLEET = ("queue", "workers")
 _OPTIONS = ("--all", "--json", "-f", "--follow")
+_WITH_VALUE = ("--ledger", "--per-worker", "--limit")
 _RECENT = 20  # tasks that are listed even if they have ended and are delivered
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.usage = (
-        "notyet tasks [list | show ID | steer ID PROMPT | kill ID | ...] [--all] [-f] [--json]"
+        "notyet tasks [list | show ID | steer ID PROMPT | kill ID | queue | workers | ...] "
+        "[--all] [-f] [--json] [--ledger URL]"
     )
-    parser.add_argument("verb", nargs="?", default="list", choices=("list", "show", *_ACTS))
+    parser.add_argument(
+        "verb", nargs="?", default="list", choices=("list", "show", *_ACTS, *_FLEET)
+    )
     parser.add_argument("id", nargs="?", metavar="ID", help="a task, or the beginning of its id")
     parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="for steer; - reads stdin")
     parser.add_argument("--all", action="store_true", help="list old ones too")
@@ -78,13 +91,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print JSON; with -f, one object per line and change"
     )
+    add_ledger(parser)
+    parser.add_argument(
+        "--per-worker", metavar="N", type=whole_number(1), help="for queue: tasks on each worker"
+    )
+    parser.add_argument(
+        "--limit",
+        metavar="MODEL=LIMIT",
+        action="append",
+        default=[],
+        help="for queue: like 'opus=50/min, 20 at once', or '*=200/min' for other models",
+    )
 
 
 def arranged(words: list[str]) -> list[str]:
     """Return the command line with its options first: argparse wants the places in a row."""
     end = words.index("--") if "--" in words else len(words)
-    options = [word for word in words[1:end] if word in _OPTIONS]
-    others = [word for word in words[1:end] if word not in _OPTIONS]
+    options: list[str] = []
+    others: list[str] = []
+    for before, word in pairwise(words[:end]):
+        name = word.partition("=")[0]
+        is_value = before in _WITH_VALUE
+        is_option = is_value or word in _OPTIONS or name in _WITH_VALUE
+        (options if is_option else others).append(word)
     return [words[0], *options, *others, *words[end:]]
 
 
@@ -93,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
     wrong = _wrong(args)
     if wrong:
         return refuse("tasks", wrong, 2)
-    ledger = Ledger(repair=args.verb not in {"list", "show"})
+    ledger = Ledger(ledger_address(args.ledger), repair=args.verb in _ACTS)
     try:
         return _do(args, ledger)
     except NotyetError as error:
@@ -110,7 +139,9 @@ def _say(text: str) -> None:
 
 def _wrong(args: argparse.Namespace) -> str:
     """Return what is wrong with the command line."""
-    if args.verb != "list" and not args.id:
+    if args.verb == "workers" and args.id:
+        return "workers takes no name"
+    if args.verb not in {"list", *_FLEET} and not args.id:
         return f"no task id; write: notyet tasks {args.verb} ID"
     if args.verb == "list" and args.id:
         return f"list takes no id; to show one, write: notyet tasks show {args.id}"
@@ -127,7 +158,12 @@ def _wrong(args: argparse.Namespace) -> str:
 
 
 def _do(args: argparse.Namespace, ledger: Ledger) -> int:
-    if not os.path.exists(ledger.path):
+    if args.verb == "queue" and args.id:
+        return define_queue(args)
+    if args.verb in _FLEET:
+        show_fleet = show_queues if args.verb == "queue" else show_workers
+        return show_fleet(ledger, as_json=args.json)
+    if "://" not in ledger.path and not os.path.exists(ledger.path):
         if args.verb == "list":
             show = partial(follow, ledger) if args.follow else partial(show_list, [])
             return show(as_json=args.json)
@@ -170,6 +206,7 @@ def _listed(ledger: Ledger, *, all_of_them: bool) -> list[TaskView]:
 
 
 _HEAD = ("ID", "STATE", "OUTCOME", "AGENT", "RUNS", "AGE", "TASK")
+_FLEET_HEAD = (*_HEAD[:-1], "QUEUE", "WORKER", _HEAD[-1])
 _SOURCES = {
     "start": "task",
     "gate": "sent back",
@@ -188,6 +225,7 @@ def show_list(views: Sequence[TaskView], *, as_json: bool) -> int:
     if not views:
         print('no tasks yet; start one with: notyet with claude "..."')
         return 0
+    has_fleet = any(view.queue for view in views)
     rows = [
         (
             view.task.id,
@@ -196,12 +234,13 @@ def show_list(views: Sequence[TaskView], *, as_json: bool) -> int:
             visible(view.agent or view.task.agent_type or "-"),
             str(view.generation),
             age(time.time() - view.created_at),
+            *((view.queue or "-", visible(view.worker) or "-") if has_fleet else ()),
             name_of(view, 400),
         )
         for view in views
     ]
     style = Style(sys.stdout)
-    head, *lines = table(_HEAD, rows, style)
+    head, *lines = table(_FLEET_HEAD if has_fleet else _HEAD, rows, style)
     margin = " " * max(len(view.task.id) for view in views)
     print(head)
     for line, view in zip(lines, views, strict=True):
@@ -219,6 +258,7 @@ _NARROW = 60  # columns of a terminal that has room for the most important cells
 _NARROW_HEAD = ("ID", "NOW", "TASK")
 _MIN_ID = 6
 _NOW = {
+    "queued": "queued",
     "running": "working",
     "settling": "stopping",
     "gating": "gates run",
@@ -401,18 +441,24 @@ class _Page(Page):
         task = view.task
         self.fact("task", f"{task.id}{f'  {visible(task.label)}' if task.label else ''}")
         outcome = f", {view.outcome}" if view.outcome else ""
-        since = f"begun {age(time.time() - view.created_at)} ago"
+        verb = "submitted" if view.state == "queued" else "begun"
+        since = f"{verb} {age(time.time() - view.created_at)} ago"
         if view.ended_at is not None:
             since += f", took {age(view.ended_at - view.created_at)}"
         self.fact("state", f"{state_of(view)}{outcome} ({since})")
         for remark in remarks(view):
             self.fact("", self.paint(remark, "yellow"))
         agent = visible(view.agent or "-") + (f", a {task.agent_type}" if task.agent_type else "")
-        self.fact("agent", f"{agent} in {visible(task.cwd)}")
+        self.fact("agent", f"{agent} in {visible(task.cwd)}" if task.cwd else agent)
         if is_remote(task.workspace):
             self.fact("workspace", visible(task.workspace))
         self.fact("session", visible(view.session_id) or "-")
-        if view.ended_at is None:
+        if view.queue:
+            model = f", for {visible(view.model)}" if view.model else ""
+            self.fact("queue", f"{view.queue}{model}")
+        if view.worker:
+            self.fact("worker", visible(view.worker))
+        if view.ended_at is None and view.owner_pid:
             self.fact("process", f"{view.owner_pid} ({'alive' if view.owner_alive else 'gone'})")
         if task.parent or task.parent_session:
             self.fact("parent", task.parent or f"session {visible(task.parent_session)}")

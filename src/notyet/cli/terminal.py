@@ -277,3 +277,8 @@ class Page:
         for line in clean(text).strip("\n").split("\n") if text.strip() else ():
             self.fact(name, line)
             name = ""
+
+
+def counted(number: int, word: str) -> str:
+    """Return a number of things in words."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from notyet.cli.person import refuse
 from notyet.cli.streams import json_line
-from notyet.cli.terminal import Style
+from notyet.cli.terminal import Style, counted
 from notyet.config.compile import compile_text, examine
 from notyet.config.document import Mistake
 from notyet.config.files import ConfigFile, host_files, toml_files
@@ -205,15 +205,11 @@ def _show(checked: Sequence[Checked]) -> None:
     mistakes = sum(len(one.mistakes) for one in checked)
     warnings = sum(len(one.warnings) for one in checked)
     gates = sum(one.gates for one in checked)
-    where = _counted(len(checked), "file") if len(checked) > 1 else visible(checked[0].path)
-    found = [_counted(n, word) for n, word in ((mistakes, "mistake"), (warnings, "warning")) if n]
+    where = counted(len(checked), "file") if len(checked) > 1 else visible(checked[0].path)
+    found = [counted(n, word) for n, word in ((mistakes, "mistake"), (warnings, "warning")) if n]
     colour = "red" if mistakes else "yellow" if warnings else "green"
-    result = " and ".join(found) or f"no mistakes ({_counted(gates, 'gate')})"
+    result = " and ".join(found) or f"no mistakes ({counted(gates, 'gate')})"
     print(paint(f"{where}: {result}", colour))
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _plain(checked: Sequence[Checked]) -> dict[str, Any]:

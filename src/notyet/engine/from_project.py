@@ -73,8 +73,13 @@ def project_engine(
     workspace: str,
     ledger: AnyLedger | None,
     warn: Callable[[str], None] | None,
+    *,
+    untrusted: str = "",
 ) -> Engine:
-    """Return the engine of `Engine.from_project`."""
+    """Return the engine of `Engine.from_project`.
+
+    `untrusted` is said instead of each file that is not trusted; no stop is then called passed.
+    """
     cwd = os.path.abspath(cwd)
     off = switched_off(cwd, os.environ)
     setup = Setup()
@@ -83,6 +88,8 @@ def project_engine(
         setup = load(cwd, "notyet", os.environ, agent=program, workspace=workspace)
     if setup.workspace_problem and is_remote(workspace):
         raise Refused(f"{workspace} cannot be read: {setup.workspace_problem}")
+    if untrusted and setup.distrust:
+        setup = replace(setup, untrusted=(), unchecked=(*setup.unchecked, untrusted))
     engine = supervising_engine(setup, os.environ, ledger, warn)
     for warning in (*([off] if off else ()), *setup.warnings, *setup.distrust):
         engine.warn(warning)

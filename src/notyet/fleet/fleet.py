@@ -17,7 +17,8 @@ from notyet.fleet.queue import Queue, queue_named
 from notyet.fleet.workspaces import is_git_address
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.outbox import Outbox
-from notyet.ledger.placements import Placements, enter
+from notyet.ledger.placements import ADDRESS, Placements, enter
+from notyet.ledger.postgres import masked
 from notyet.ledger.transitions import delivery_key
 from notyet.supervise.context import Context, Store
 from notyet.supervise.requests import Requests
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from notyet.fleet.placing import Enqueue
     from notyet.supervise.requests import What
 
-ADDRESS = "NOTYET_FLEET"
 _POLL = 1.0  # seconds between two looks for results
 
 
@@ -234,11 +234,14 @@ class Fleet:
         if unknown := set(options) - _SCHEDULED:
             raise TypeError(f"schedule() does not know {', '.join(sorted(unknown))}")
         await asyncio.to_thread(self.placing.schedule, name, cron, order)
+        await asyncio.to_thread(self.placements.note_schedule, name, cron, order)
 
     async def unschedule(self, name: str) -> None:
-        """Delete a schedule."""
+        """Delete a schedule. Raises Refused if there is none of this name."""
         await self.open()
         await asyncio.to_thread(self.placing.unschedule, name)
+        if not await asyncio.to_thread(self.placements.forget_schedule, name):
+            raise Refused(f"there is no schedule {name!r}; see them with: notyet tasks queue")
 
     async def submit_scheduled(self, at: str, name: str, order: Mapping[str, Any]) -> str:
         """Submit what a schedule says, for one of its times."""
@@ -251,9 +254,9 @@ _SCHEDULED = {"cwd", "args", "model", "priority", "timeout", "retries", "label"}
 def address(url: str = "") -> str:
     """Return the address of a fleet's ledger. Raises Refused."""
     found = url or os.environ.get(ADDRESS, "")
-    if "://" not in found:
-        what = f"{found!r} is not the address of a fleet" if found else "there is no address"
-        raise Refused(f"{what}; give one, or set {ADDRESS}=postgresql://USER@HOST/DATABASE")
+    if not found.startswith(("postgresql://", "postgres://")):
+        what = f"{masked(found)!r} is not the address of a fleet" if found else "no fleet is named"
+        raise Refused(f"{what}; give postgresql://USER@HOST/NAME, or set {ADDRESS} to it")
     return found
 
 

@@ -219,11 +219,6 @@ class Placing:
         except ValueError as error:
             raise Refused(f"invalid schedule {cron!r}: {error}; try 0 3 * * *") from None
 
-    def schedules(self) -> list[tuple[str, str, dict[str, Any]]]:
-        """Return the schedules: names, times and what is submitted."""
-        found = self._asked(self._client.list_schedules)
-        return [(one["schedule_name"], one["schedule"], one["context"]) for one in found]
-
     def unschedule(self, name: str) -> None:
         """Delete a schedule."""
         self._asked(partial(self._client.delete_schedule, name))

@@ -11,6 +11,7 @@ import asyncio
 import platform
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from shlex import quote
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -18,7 +19,7 @@ import notyet
 from notyet.agents import open_session, reopen
 from notyet.core.record import replace
 from notyet.core.remote import is_remote
-from notyet.core.task import FINAL
+from notyet.core.task import FINAL, Order
 from notyet.engine.engine import Engine
 from notyet.engine.from_project import project_engine
 from notyet.errors import LedgerError, NotyetError, Refused, SendError
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from notyet.core.session import Session, Turn
-    from notyet.core.task import Order, Task
+    from notyet.core.task import Task
     from notyet.fleet.fleet import Fleet
     from notyet.fleet.placing import Enqueue
     from notyet.fleet.queue import Queue
@@ -155,8 +156,10 @@ class Worker:
                 return
             self._at_work.add(task)
             try:
-                name = seen.run.id
-                await self._begin(seen.task, order, name)
+                await self._begin(seen.task, order, seen.run.id)
+            except Exception as error:  # noqa: BLE001  # the task must not stay without a placement
+                self._warn(f"task {task} is placed again: {type(error).__name__}: {error}")
+                await self._ask(self._fleet.placements.unplace, task, placement)
             finally:
                 self._at_work.discard(task)
         await self._tidy()
@@ -189,10 +192,16 @@ class Worker:
     def _project_engine(self, task: Task) -> Engine:
         """Return the engine of a task's project; what is wrong with its gates is a warning."""
         found = self._fleet.placements.order(task.id)
-        agent = found[1].agent.partition(":")[0] if found is not None else ""
-        workspace = task.workspace if is_remote(task.workspace) else ""
-        warn = _prefixed(self._warn, task.id)
-        return project_engine(task.cwd, agent, workspace, self._fleet.ledger, warn)
+        order = found[1] if found is not None else Order(queue="")
+        return project_engine(
+            task.cwd,
+            order.agent.partition(":")[0],
+            task.workspace if is_remote(task.workspace) else "",
+            self._fleet.ledger,
+            lambda text: self._warn(f"task {task.id}: {text}"),
+            untrusted="the gates of its project are not trusted; "
+            f"start workers with --trust {quote(order.place)}",
+        )
 
     async def _tidy(self) -> None:
         def ended(tasks: list[str]) -> set[str]:
@@ -314,7 +323,3 @@ def _opened(order: Order, cwd: str) -> Session:
 async def _in(loop: asyncio.AbstractEventLoop, work: Any) -> None:
     """Run a coroutine in the loop of the supervisor; the engine has a loop of its own."""
     await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
-
-
-def _prefixed(warn: Callable[[str], None], task: str) -> Callable[[str], None]:
-    return lambda text: warn(f"task {task}: {text}")

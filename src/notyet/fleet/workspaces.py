@@ -145,5 +145,6 @@ def _git(*args: str, cwd: str | None = None) -> None:
     except OSError as error:
         raise Refused(f"git cannot be started: {error.strerror}; install git") from None
     if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"exit {done.returncode}"]
-        raise Refused(f"git {args[0]} failed: {shortened(said[-1], 300)}")
+        lines = done.stderr.strip().splitlines() or [f"exit {done.returncode}"]
+        said = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1])
+        raise Refused(f"git {args[0]} failed: {shortened(said, 300)}")

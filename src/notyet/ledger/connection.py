@@ -110,6 +110,8 @@ def _code(error: Exception) -> int:
 # The file.
 
 LEDGER = "ledger.db"
+# Endings of files beside it, for `notyet ship`: the time of its last start, and how far it came.
+SHIP_STAMP, SHIP_STATE = ".ship", ".shipped"
 FIRST_VERSION = 1
 VERSION = 7  # of the tables; migrations.py brings an older file up to it
 APPLICATION = 0x6E747964  # "ntyd", in the file's header
@@ -306,6 +308,8 @@ class Connection:
     (`repair=False`) leave it as it is, and read a missing one as empty.
     """
 
+    is_file = True  # on this machine
+
     def __init__(self, path: str, patience: float, *, repair: bool = True) -> None:
         self.path = path
         self.beside = path  # the logs of this machine are in this file's folder
@@ -360,6 +364,10 @@ class Connection:
             return self._file, db.execute("PRAGMA data_version").fetchone()[0]
 
         return self._transact(_TO_LOOK, look, 0.0)
+
+    def version(self) -> int:
+        """Return the version of the tables: another notyet may have changed them since."""
+        return self.read_one(version_of)
 
     def execute(
         self, statement: str, values: tuple[Any, ...], patience: float | None = None

@@ -56,6 +56,11 @@ def whole_output(report: Report, most: int = _MAX_LOG) -> tuple[str, bool]:
         return report.output, True
 
 
+def is_beside(ledger: str, log: str) -> bool:
+    """Return True for the path of a log of this ledger and machine."""
+    return os.path.dirname(log) == _folder(ledger)
+
+
 def log_files(ledger: str) -> list[str]:
     """Return the paths of all logs beside a ledger."""
     return [log.path for log in _logs(ledger)]

@@ -83,6 +83,7 @@ _TO_7 = """
     CREATE INDEX tasks_waiting ON tasks (queue, model)
       WHERE queue <> '' AND begun = 0 AND ended_at IS NULL;
     CREATE TABLE queues (name TEXT PRIMARY KEY, about TEXT NOT NULL);
+    CREATE TABLE schedules (name TEXT PRIMARY KEY, cron TEXT NOT NULL, ordered TEXT NOT NULL);
     CREATE TABLE begins (queue TEXT NOT NULL, model TEXT NOT NULL, at REAL NOT NULL);
     CREATE INDEX begins_by_model ON begins (queue, model, at);
     CREATE INDEX begins_by_time ON begins (at)

@@ -16,7 +16,7 @@ from notyet.core.task import Order, Run
 from notyet.errors import Refused
 from notyet.ledger.connection import NOW
 from notyet.ledger.leases import OWNER_COLUMNS, has_ended
-from notyet.ledger.task_rows import NOT_YET, TELLING, json_of, storable
+from notyet.ledger.task_rows import MAYBE_UNDELIVERED, NOT_YET, TELLING, json_of, storable
 from notyet.ledger.transitions import LOOK, look, move, new_run, run_id, seen_of
 from notyet.light import dumps, loads
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from notyet.ledger.transitions import Seen
 
 FLEET = "fleet"  # the program of its workers
+ADDRESS = "NOTYET_FLEET"  # the variable with the address of its ledger
 LOOK_IN_QUEUE = f"{LOOK} AND tasks.queue <> ''"  # on PostgreSQL it locks the queue, too
 UNPLACED = (
     "SELECT id, ordered FROM tasks"
@@ -46,7 +47,12 @@ _BEGUN = f"""
     WHERE queue <> '' AND outbox.status IN ('pending', 'leased')
     AND outbox.told IN ({NOT_YET}, {TELLING})
 """
-_WORKERS = f"SELECT worker, {', '.join(OWNER_COLUMNS)} FROM owners WHERE program = '{FLEET}'"
+_WORKERS = f"""
+    SELECT worker, (SELECT count(*) FROM tasks WHERE tasks.owner = owners.id
+                    AND queue <> '' AND begun = 1 AND ended_at IS NULL),
+           lease_until - {NOW}, {", ".join(OWNER_COLUMNS)}
+    FROM owners WHERE program = '{FLEET}'
+"""
 # In two parts, each as an index says it.
 _COUNTS = """
     SELECT queue, model, 0, count(*) FROM tasks
@@ -84,6 +90,23 @@ class Placements:
         """Return what the queues allow, by name."""
         rows = self._connection.rows("SELECT name, about FROM queues ORDER BY name")
         return {name: loads(about) for name, about in rows}
+
+    def note_schedule(self, name: str, cron: str, order: Mapping[str, Any]) -> None:
+        """Store a schedule, for people to see."""
+        sql = (
+            "INSERT INTO schedules (name, cron, ordered) VALUES (?, ?, ?) ON CONFLICT (name)"
+            " DO UPDATE SET cron = excluded.cron, ordered = excluded.ordered"
+        )
+        self._connection.execute(sql, (name, cron, storable(dumps(order))))
+
+    def forget_schedule(self, name: str) -> bool:
+        """Delete a schedule; False if there is none of this name."""
+        return self._connection.execute("DELETE FROM schedules WHERE name = ?", (name,)) == 1
+
+    def schedules(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """Return the schedules: names, times and what is submitted."""
+        rows = self._connection.rows("SELECT name, cron, ordered FROM schedules ORDER BY name")
+        return [(name, cron, loads(order)) for name, cron, order in rows]
 
     # -- moves
 
@@ -176,8 +199,15 @@ class Placements:
 
     def workers(self) -> list[dict[str, Any]]:
         """Return what is known of the workers that live."""
-        rows = self._connection.rows(_WORKERS)
-        return [loads(worker) for worker, *owner in rows if not has_ended(*owner)]
+        return [about for about, _, _, is_alive in self.workers_at_work() if is_alive]
+
+    def workers_at_work(self) -> list[tuple[dict[str, Any], int, float, bool]]:
+        """Return the workers that live or left tasks: about, tasks, seconds of lease, is alive."""
+        return [
+            (loads(about), tasks, max(0.0, lease), is_alive)
+            for about, tasks, lease, *owner in self._connection.rows(_WORKERS)
+            if (is_alive := not has_ended(*owner)) or tasks
+        ]
 
     def describe(self, owner: int, worker: Mapping[str, Any]) -> None:
         """Store what people want to know of a worker."""
@@ -190,6 +220,14 @@ class Placements:
         for queue, model, begun, count in self._connection.rows(_COUNTS):
             found.setdefault((queue, model), [0, 0])[begun] = count
         return {key: (waiting, at_work) for key, (waiting, at_work) in sorted(found.items())}
+
+    def untaken(self) -> int:
+        """Return how many results of a fleet nobody has taken."""
+        sql = (
+            f"SELECT count(*) FROM outbox WHERE {MAYBE_UNDELIVERED} AND EXISTS"
+            " (SELECT 1 FROM tasks WHERE tasks.id = outbox.task AND queue <> '')"
+        )
+        return int(self._connection.rows(sql)[0][0])
 
     def begun_within(self, queue: str, model: str | None, period: float) -> int:
         """Return how many tasks began in the last seconds."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 MOST_READ = 5_000  # candidates for one page
 _PROBED = 1_000  # candidates by which indexes are compared
+_FIRST_PART = 16  # a quarter of the candidates in the first part of a lane
 _MOST_LANES = 200  # statements that are merged
 _MOST_KNOWN = 100  # names in a list to choose from
 
@@ -143,12 +144,9 @@ def _candidates(db: sqlite3.Connection, wanted: StopFilter, *, is_upward: bool) 
     low, high = bounds(db, wanted)
 
     def merged(lanes: Iterable[Lane]) -> Iterator[int]:
-        cursors = [
-            (number for (number,) in db.execute(_turned(sql, is_upward), (*values, low, high)))
-            for sql, values in lanes
-        ]
+        numbers = [_numbers(db, lane, low, high, is_upward=is_upward) for lane in lanes]
         last = 0
-        for number in heapq.merge(*cursors, reverse=not is_upward):
+        for number in heapq.merge(*numbers, reverse=not is_upward):
             if number != last:  # two gates of a stop may have one name
                 yield number
             last = number
@@ -168,8 +166,22 @@ def _candidates(db: sqlite3.Connection, wanted: StopFilter, *, is_upward: bool) 
     return chain(best[1], best[2])
 
 
-def _turned(sql: str, is_upward: bool) -> str:  # noqa: FBT001
-    return sql.removesuffix(" DESC") if is_upward else sql
+def _numbers(
+    db: sqlite3.Connection, lane: Lane, low: int, high: int, *, is_upward: bool
+) -> Iterator[int]:
+    """Yield the numbers of a lane in order.
+
+    In parts: PostgreSQL returns all that a statement finds at once, SQLite one row after another.
+    """
+    sql, values = lane
+    sql = f"{sql.removesuffix(' DESC') if is_upward else sql} LIMIT ?"
+    size = found = _FIRST_PART
+    while found == size:
+        size, found, number = min(4 * size, MOST_READ), 0, 0
+        rows = db.execute(sql, (*values, low, high, size))
+        for found, (number,) in enumerate(rows, start=1):  # noqa: B007  # read after the loop
+            yield number
+        low, high = (number, high) if is_upward else (low, number)
 
 
 def _choices(db: sqlite3.Connection, wanted: StopFilter) -> Iterator[list[Lane]]:

@@ -58,6 +58,7 @@ VIEW_COLUMNS = (
     "tasks.ref",
     "tasks.queue",
     "tasks.model",
+    "tasks.ordered",
     "owners.worker",
 )
 
@@ -163,7 +164,7 @@ def view_of(row: tuple[Any, ...], *, alive: bool) -> TaskView:
         delivery_error=known["error"] or "",
         attempts=known["attempts"] or 0,
         maybe_unnotified=known["told"] == UNKNOWN,
-        agent=_text_in(known["ref"], "agent"),
+        agent=_text_in(known["ref"], "agent") or _text_in(known["ordered"], "agent"),
         queue=known["queue"],
         model=known["model"],
         worker=_text_in(known["worker"] or "{}", "name"),

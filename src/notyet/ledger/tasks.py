@@ -47,6 +47,7 @@ _NEXT_OF_ALL = (
     "SELECT id FROM tasks WHERE (created_at, id) < (?, ?) ORDER BY created_at DESC, id DESC LIMIT ?"
 )
 _NEXT_ACTIVE = _NEXT_OF_ALL.replace("WHERE", "WHERE ended_at IS NULL AND")
+_NEXT_BEGUN = _NEXT_ACTIVE.replace("WHERE", "WHERE owner <> 0 AND")  # not queued
 _NEXT_UNDELIVERED = (
     f"SELECT task FROM outbox WHERE {MAYBE_UNDELIVERED} AND (created_at, task) < (?, ?)"
     " ORDER BY created_at DESC, task DESC LIMIT ?"
@@ -56,10 +57,12 @@ _ANNOUNCED = "SELECT max(created_at) FROM outbox WHERE task = ?"
 _LISTS = {
     "all": (_NEXT_OF_ALL, _CREATED),
     "active": (_NEXT_ACTIVE, _CREATED),
+    "begun": (_NEXT_BEGUN, _CREATED),
     "undelivered": (_NEXT_UNDELIVERED, _ANNOUNCED),
 }
-LISTS = tuple(_LISTS)
+LISTS = ("all", "active", "undelivered")
 _END_OF_TIME = 1e300
+_ACT_PLACE = "task "  # before the id of the task
 OPEN = (
     "SELECT owner FROM tasks WHERE id = ? AND (ended_at IS NULL OR EXISTS (SELECT 1 FROM outbox"
     " WHERE task = tasks.id AND status IN ('pending', 'leased')))"
@@ -87,6 +90,14 @@ class Course(Record, kw_only=True):
     ended_at: Mapping[str, float | None]  # by the id of the run
     steers: tuple[tuple[str, str, str, str], ...]  # source, prompt, phase, error
     messages: tuple[tuple[str, str, str], ...]  # kind, text, state
+
+
+class Act(Record):
+    """What a person asked for, who may be known by the proxy of a page."""
+
+    at: float
+    what: str
+    who: str
 
 
 class TaskPage(Record, kw_only=True):
@@ -288,13 +299,23 @@ class Tasks:
             return [task for (task,) in db.execute(following, (at, before, most + 1)).fetchall()]
 
         found = self._connection.read(find)
-        if found is None:
-            return None
+        if not found:
+            return None if found is None else TaskPage(tasks=(), older="")
         wanted = tuple(found[:most])
         marks = ", ".join("?" * len(wanted))
         views = {view.task.id: view for view in self._views(f"tasks.id IN ({marks})", wanted)}
         older = found[most - 1] if len(found) > most else ""
         return TaskPage(tasks=tuple(views[task] for task in wanted if task in views), older=older)
+
+    def note_act(self, task: str, what: str, who: str) -> None:
+        """Record who asks for something to be done with a task."""
+        sql = "INSERT INTO acts (at, what, place, detail) VALUES (?, ?, ?, ?)"
+        self._connection.execute(sql, (time.time(), what, _ACT_PLACE + task, storable(who)))
+
+    def acts(self, task: str) -> list[Act]:
+        """Return who asked for what, the oldest first."""
+        sql = "SELECT at, what, detail FROM acts WHERE place = ? ORDER BY id"
+        return self._connection.rows(sql, (_ACT_PLACE + task,), lambda row: Act(*row))
 
     def of_session(self, session_id: str, most: int = 10) -> list[TaskView]:
         """Return the tasks that a session worked on, the newest first."""

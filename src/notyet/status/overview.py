@@ -186,7 +186,10 @@ def _source(name: str, path: str, environ: Mapping[str, str]) -> str:
         return DEFAULT
     known = read_record(state_folder(environ), path)
     try:
-        text = known.content if known is not None else "" if is_remote(path) else text_of(path)
+        if known is not None and not known.is_sealed:
+            text = known.content
+        else:
+            text = "" if is_remote(path) else text_of(path)
     except OSError:
         text = ""
     examined = examine(text, path, "notyet") if text else None
@@ -219,7 +222,7 @@ def recent(
 ) -> Recent:
     """Return the sessions and decisions of a folder and those below; write nothing."""
     size = size_of(ledger.path)
-    if not size or not os.path.exists(ledger.path):
+    if ledger.connection.is_file and (not size or not os.path.exists(ledger.path)):
         return Recent(path=ledger.path)
     fallback = next(iter(setups.values()))
 

@@ -13,7 +13,8 @@ from notyet.core.gate import check_timeout
 from notyet.core.message import announced
 from notyet.core.record import replace
 from notyet.core.task import Run, Task
-from notyet.errors import Refused, Undeliverable
+from notyet.engine.engine import Engine
+from notyet.errors import LedgerError, Refused, Undeliverable, attempt_async
 from notyet.ledger.placements import Placements
 from notyet.ledger.transitions import run_id
 from notyet.supervise.context import NOT_RUNNING, Context, Store, new_key
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from notyet.core.session import Session, Turn
     from notyet.core.task import Announcement, Cleanup, Result, Room, TaskView
-    from notyet.engine.engine import Engine
     from notyet.ledger.ledger import Ledger
     from notyet.run.drive import Progress as GateProgress
     from notyet.supervise.context import Deliver
@@ -434,7 +434,10 @@ class Supervisor:
     async def _live(self, task: Task, session: Session | None, origin: Origin) -> LiveTask:
         engine = self._context.engine
         if self._engine_of is not None:
-            engine = await asyncio.to_thread(self._engine_of, task)
+            made, error = await attempt_async(asyncio.to_thread(self._engine_of, task))
+            if isinstance(error, LedgerError):
+                raise error
+            engine = made or Engine(unchecked=[f"its gates could not be loaded: {error}"])
         return LiveTask(self._context, task, session, origin, engine=engine)
 
     async def _first_prompt(self, session: Session, task: Task, engine: Engine) -> str:

@@ -1,5 +1,7 @@
 """Who may see the page: the person who started it, in a browser that has its address.
 
+Behind a proxy it is otherwise: proxy.py.
+
 The token in the address is exchanged for a cookie and disappears from it. Names other than ours in
 `Host` (DNS rebinding) and other pages (`Origin`, `Sec-Fetch-Site`) are refused. A form carries a
 token of its own.
@@ -10,7 +12,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -43,10 +45,10 @@ _OTHER_HOST = (
     "This page answers to {} only; open the address that was printed.\n"
     "Through a tunnel, use the same port on both sides.\n"
 )
-_OTHER_PAGE = "Another page asked for this; paste the address that was printed instead.\n"
-_OTHER_METHOD = "This page knows GET, HEAD and POST only.\n"
-_READ_METHODS = ("GET", "HEAD")
-_METHODS = (*_READ_METHODS, "POST")
+OTHER_PAGE = "Another page asked for this; type or paste the address instead.\n"
+OTHER_METHOD = "This page knows GET, HEAD and POST only.\n"
+READ_METHODS = ("GET", "HEAD")
+METHODS = (*READ_METHODS, "POST")
 _HTTP_PORT = 80
 
 
@@ -82,14 +84,19 @@ def _is_address(name: str) -> bool:
     return True
 
 
-class Guard:
-    """Lets only requests of the page's own user through, and adds strict headers to each answer."""
+class Door(Protocol):
+    """Decides who may see the page."""
 
-    def __init__(self, app: ASGIApp, site: Site, names: Names) -> None:
+    def refusal(self, scope: Scope) -> Response | None:
+        """Return the answer to a request that may not go on; None if it may."""
+
+
+class Guard:
+    """Lets only the requests through that a door lets, and adds strict headers to each answer."""
+
+    def __init__(self, app: ASGIApp, door: Door) -> None:
         self._app = app
-        self._site = site
-        self._names = names
-        self._cookie = f"notyet_{names.port}"  # cookies are shared by all ports of a host
+        self._door = door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -102,20 +109,29 @@ class Guard:
                 MutableHeaders(scope=message).update(_HEADERS)
             await send(message)
 
-        answer = self._refusal(scope)
+        answer = self._door.refusal(scope)
         await (answer or self._app)(scope, receive, send_strictly)
 
-    def _refusal(self, scope: Scope) -> Response | None:
+
+class TokenDoor:
+    """Lets requests of the person through who has the page's address."""
+
+    def __init__(self, site: Site, names: Names) -> None:
+        self._site = site
+        self._names = names
+        self._cookie = f"notyet_{names.port}"  # cookies are shared by all ports of a host
+
+    def refusal(self, scope: Scope) -> Response | None:
         """Return the answer to a request that may not go on; None if it may."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not self._names.has(host):
             return PlainTextResponse(_OTHER_HOST.format(self._names.origin), 421)
-        if scope["method"] not in _METHODS:
-            return PlainTextResponse(_OTHER_METHOD, 405, {"Allow": ", ".join(_METHODS)})
-        is_read = scope["method"] in _READ_METHODS
-        if not _is_ours(headers, host, is_read=is_read):
-            return PlainTextResponse(_OTHER_PAGE, 403)
+        if scope["method"] not in METHODS:
+            return PlainTextResponse(OTHER_METHOD, 405, {"Allow": ", ".join(METHODS)})
+        is_read = scope["method"] in READ_METHODS
+        if not is_ours(headers, f"http://{host.lower()}", is_read=is_read):
+            return PlainTextResponse(OTHER_PAGE, 403)
         named = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in named if name == TOKEN]
         if tokens and is_read:
@@ -144,12 +160,15 @@ class Guard:
         return answer
 
 
-def _is_ours(headers: Headers, host: str, *, is_read: bool) -> bool:
-    """Return True if a person asks by hand, or a page of ours; a link elsewhere may lead here."""
+def is_ours(headers: Headers, own: str, *, is_read: bool) -> bool:
+    """Return True if a person asks by hand, or a page of our `own` origin.
+
+    A link elsewhere may lead here.
+    """
     origin = headers.get("origin")
     if origin is None and not is_read:
         return False
-    if origin is not None and origin.lower() != f"http://{host.lower()}":
+    if origin is not None and origin.lower() != own:
         return False
     if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
         return True

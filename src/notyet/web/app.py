@@ -23,11 +23,12 @@ from notyet.errors import LedgerError
 from notyet.ledger.past_stops import PastStop
 from notyet.status.report import StatusReport
 from notyet.status.stop_words import json_of
-from notyet.web import gates, now, session, setup, stop, stops, task, tasks
-from notyet.web.access import Guard
+from notyet.web import fleet, gates, now, session, setup, stop, stops, task, tasks
+from notyet.web.access import Guard, TokenDoor
 from notyet.web.forms import DONE, Doing, notice_of
 from notyet.web.layout import document, section
 from notyet.web.live import MEDIA_TYPE
+from notyet.web.proxy import ProxyDoor
 from notyet.web.site import Drawing, NotShownError, Query, Screen
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ SCREENS: tuple[Screen, ...] = (
     gates.SCREEN,
     tasks.SCREEN,
     task.SCREEN,
+    fleet.SCREEN,
     setup.SCREEN,
 )
 
@@ -67,7 +69,13 @@ def build(site: Site, names: Names, watcher: Watcher) -> ASGIApp:
             routes.append(Route(screen.path, act, methods=["POST"]))
     handlers = {404: partial(_nowhere, site), Exception: partial(_fault, site)}
     # Around all of Starlette, so that its own answers get the strict headers too.
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), site, names)
+    door = TokenDoor(site, names) if site.proxy is None else ProxyDoor(site.proxy, names)
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), door)
+
+
+def _page(site: Site, drawing: Drawing, query: Query, trouble: str = "") -> str:
+    listed = [screen for screen in SCREENS if screen.is_listed(site)]
+    return encodable(str(document(listed, drawing, query, trouble)))
 
 
 async def _html(site: Site, watcher: Watcher, screen: Screen, request: Request) -> Response:
@@ -83,7 +91,7 @@ async def _html(site: Site, watcher: Watcher, screen: Screen, request: Request) 
         if _is_open(request):
             status, trouble = 200, f"{drawing.title}: {error}"
     drawing = replace(drawing, body=[notice_of(query), drawing.body])
-    return HTMLResponse(encodable(str(document(SCREENS, drawing, query, trouble))), status)
+    return HTMLResponse(_page(site, drawing, query, trouble), status)
 
 
 async def _act(site: Site, screen: Screen, doing: Doing, request: Request) -> Response:
@@ -92,7 +100,7 @@ async def _act(site: Site, screen: Screen, doing: Doing, request: Request) -> Re
         return await doing(site, screen, query, request)
     except (NotShownError, LedgerError) as error:
         status, drawing = _unshown(error)
-        return HTMLResponse(encodable(str(document(SCREENS, drawing, query))), status)
+        return HTMLResponse(_page(site, drawing, query), status)
 
 
 def _unshown(error: NotShownError | LedgerError) -> tuple[int, Drawing]:
@@ -112,13 +120,14 @@ async def _json(site: Site, screen: Screen, request: Request) -> Response:
 async def _events(watcher: Watcher, request: Request) -> Response:
     if request.method == "HEAD":
         return Response(media_type=MEDIA_TYPE)
-    return StreamingResponse(watcher.stream(), media_type=MEDIA_TYPE)
+    unbuffered = {"X-Accel-Buffering": "no"}  # by nginx, before the page
+    return StreamingResponse(watcher.stream(), media_type=MEDIA_TYPE, headers=unbuffered)
 
 
 async def _nowhere(site: Site, request: Request, _error: Exception) -> Response:
     title = "There is no such page"
     drawing = Drawing(title, section(title, "The screens are linked above."))
-    return HTMLResponse(str(document(SCREENS, drawing, _query(site, request))), status_code=404)
+    return HTMLResponse(_page(site, drawing, _query(site, request)), 404)
 
 
 async def _fault(site: Site, request: Request, error: Exception) -> Response:
@@ -131,7 +140,7 @@ async def _fault(site: Site, request: Request, error: Exception) -> Response:
         return JSONResponse({"error": title, "detail": words}, 500)
     drawing = Drawing(title, section(title, words))
     status, trouble = (200, f"{title}: {words}") if _is_open(request) else (500, "")
-    return HTMLResponse(str(document(SCREENS, drawing, _query(site, request), trouble)), status)
+    return HTMLResponse(_page(site, drawing, _query(site, request), trouble), status)
 
 
 def _is_open(request: Request) -> bool:
@@ -153,15 +162,17 @@ def _query(site: Site, request: Request) -> Query:
     path = {name: str(value) for name, value in request.path_params.items()}
     values = {**request.query_params, **path}
     notice = site.notices.take(values.pop(DONE, ""))
-    token = "" if site.read_only else site.form_token
-    return Query(quote(request.url.path), values, token, notice, site.name)
+    user = request.scope.get("user", "")
+    token = "" if site.read_only else site.form_token_of(user)
+    is_shared = site.proxy is not None
+    return Query(quote(request.url.path), values, token, notice, site.name, user, is_shared)
 
 
 def _wrong(error: NotShownError | LedgerError) -> tuple[int, str]:
     """Return the status and title of a screen that cannot be shown."""
     if isinstance(error, NotShownError):
         return error.status, error.title
-    return 503, "The ledger cannot be read"
+    return 503, "The ledger cannot be used"
 
 
 def jsonable(value: Any) -> Any:

@@ -29,7 +29,10 @@ MOST_TEXT = 50_000  # characters of a message
 _MOST_BYTES = 12 * MOST_TEXT  # a character has up to four bytes, each of which may be %XX
 _MOST_FIELDS = 20
 _AT_ONCE = 8  # forms that are carried out; reading needs threads too
-_READ_ONLY = "This page only shows: it was started with --read-only."
+_READ_ONLY = (
+    "This page only shows: it was started with --read-only, or --behind-proxy without"
+    " --allow-actions."
+)
 _NOT_OURS = "The form is of a page that has ended. Open this screen again, and repeat it."
 _TOO_LONG = f"It is too long: at most {MOST_TEXT:,} characters can be sent."
 _NO_FORM = "That is not a form of this page."
@@ -49,7 +52,7 @@ class Doing:
         if site.read_only:
             raise RefusedError(_READ_ONLY)
         fields = await _fields(request)
-        if not same(fields.pop(TOKEN, ""), site.form_token):
+        if not same(fields.pop(TOKEN, ""), site.form_token_of(query.user)):
             raise RefusedError(_NOT_OURS)
         assert screen.act is not None
         self._limiter = self._limiter or CapacityLimiter(_AT_ONCE)

@@ -79,6 +79,7 @@ def document(
                 h.nav(aria_label="Screens")[
                     (_link(screen, query) for screen in screens if screen.name)
                 ],
+                query.user and h.span(".mute", title="signed in at the proxy")[query.user],
                 h.span("#connection", role="status"),
             ],
             h.div("#offline.trouble", role="status"),
@@ -131,12 +132,14 @@ def table(
     numbers: Collection[str] = (),
     ids: Sequence[str] = (),
     lines: Collection[str] = (),
+    has_links: bool = True,
 ) -> Element:
     """Return a table; `empty` says what it means that there are no rows.
 
     The columns named in `numbers` are aligned to the right. By their `ids`, rows stay the same when
     others come and go on an open page. On a narrow window, the cells of the columns `lines` have
-    lines of their own below the others.
+    lines of their own below the others. A table without links can have the focus itself, so that
+    keys scroll it.
     """
     names = dict.fromkeys(numbers, "number") | dict.fromkeys(lines, "line")
     kinds = [{"class": names[name]} if name in names else {} for name in head]
@@ -150,7 +153,8 @@ def table(
         return h.p(".empty")[empty]
     heads = (h.th(kind, scope="col")[name] for kind, name in zip(kinds, head, strict=True))
     kind = {"class": "folds"} if lines else {}
-    return h.div(".wide")[h.table(kind)[h.thead[h.tr[heads]], h.tbody[drawn]]]
+    focus = {} if has_links else {"tabindex": "0"}
+    return h.div(".wide", focus)[h.table(kind)[h.thead[h.tr[heads]], h.tbody[drawn]]]
 
 
 def bar(value: float, most: float) -> Element:

@@ -1,6 +1,7 @@
 """Tell open pages that the ledger changed: one watcher for all of them, one stream for each.
 
-The watcher asks SQLite for its `data_version` a few times a second, and only while a page is open.
+The watcher asks SQLite for its `data_version` a few times a second, and PostgreSQL for its snapshot
+every second, and only while a page is open.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from notyet.errors import LedgerError
-from notyet.ledger.connection import VERSION, Connection
+from notyet.ledger.connection import VERSION
+from notyet.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 MEDIA_TYPE = "text/event-stream"
 _PAUSE = 0.25  # seconds between two looks
 _PAUSE_AFTER_CHANGE = 0.5  # a busy ledger changes many times in it; pages are told once
+_FARTHER = 4  # times longer where the ledger is a server, which other programs change, too
 _BEAT = 15.0  # seconds after which a silent stream is written to: that shows who has vanished
 _SOON = 2.0  # seconds until a page that could not be drawn is tried again
 _RETRY = 2_000  # milliseconds after which a browser connects again
@@ -32,7 +35,8 @@ class Watcher:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._connection = Connection(site.path, 0.0, repair=False)
+        self._connection = Ledger(site.path, patience=0.0, repair=False).connection
+        self._distance = 1 if self._connection.is_file else _FARTHER
         self._streams: set[asyncio.Event] = set()  # each is set when its page is to be told
         self._watching: asyncio.Task[None] | None = None
         self._known: object = None
@@ -89,7 +93,8 @@ class Watcher:
                 has_changed = await asyncio.to_thread(self._look)
                 if has_changed:
                     self._tell()
-                await asyncio.sleep(_PAUSE_AFTER_CHANGE if has_changed else _PAUSE)
+                pause = _PAUSE_AFTER_CHANGE if has_changed else _PAUSE
+                await asyncio.sleep(pause * self._distance)
         finally:
             self._watching = self._known = None
             self._connection.close()
@@ -105,7 +110,7 @@ class Watcher:
         """Return True if the ledger, or what is wrong with it, is not as at the last look."""
         try:
             state: object = self._state()
-            if state != self._known and self._connection.rows(_VERSION) != [(VERSION,)]:
+            if state != self._known and self._connection.version() != VERSION:
                 # Another notyet changed its tables: to open it again says so.
                 self._connection.close()
                 self._site.ledger.close()
@@ -124,9 +129,6 @@ class Watcher:
         except (OSError, ValueError):
             return state
         return *state, known.st_size, known.st_mtime_ns
-
-
-_VERSION = "PRAGMA user_version"
 
 
 def _event(name: str, data: str = "") -> str:

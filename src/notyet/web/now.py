@@ -128,7 +128,7 @@ def _tasks(site: Site, query: Query) -> tuple[tuple[TaskView, ...], int]:
     """Return the newest tasks at work, and how many there are."""
 
     def of_living(most: int) -> list[TaskView]:
-        page = Tasks(site.ledger).page("active", most=most)
+        page = Tasks(site.ledger).page("begun", most=most)
         return [view for view in (page.tasks if page else ()) if view.owner_alive]
 
     if not is_filtered(query, _FILTERS):

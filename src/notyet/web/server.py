@@ -93,6 +93,8 @@ class Page:
         self.port = names.port
         self.origin = names.origin
         self.address = f"{names.origin}/?token={site.token}"  # that opens it
+        if site.proxy is not None:
+            self.address = site.proxy.origin
         # Other users see what a browser is started with: that address serves once.
         self.address_once = f"{names.origin}/?token={site.token_once}"
         self._watcher = Watcher(site)

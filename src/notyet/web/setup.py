@@ -97,6 +97,8 @@ class SetupShown:
 def load(site: Site, query: Query) -> SetupShown:
     """Return what is known already; with `look`, and for JSON, look now."""
     expect_known(query, "place", "look", "after")
+    if query.is_shared:  # folders, settings and variables of this machine are not a team's
+        raise NotFoundError("Setup is about one machine; run notyet status there.")
     place = query["place"] or site.cwd
     places = _places(site, place)
     if place not in places:
@@ -304,4 +306,4 @@ def _last_stops(report: StatusReport) -> Element:
     )
 
 
-SCREEN = Screen("/setup", load, draw, name="Setup")
+SCREEN = Screen("/setup", load, draw, name="Setup", is_listed=lambda site: site.proxy is None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import secrets
 import threading
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from htpy import Node
+
+    from notyet.web.proxy import Proxy
 
 _PATIENCE = 2.0  # seconds that a screen waits for a locked ledger
 _MOST_NOTICES = 100
@@ -84,6 +87,7 @@ class Site:
     cwd: str = field(default_factory=os.getcwd)
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     read_only: bool = False
+    proxy: Proxy | None = None  # in front of it, for a team; None: it is for one person
     # The token in the address is exchanged for the cookie's; forms carry a third one.
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     token_once: str = field(default_factory=lambda: secrets.token_urlsafe(32))
@@ -98,8 +102,16 @@ class Site:
         self.ledger = Ledger(self.path, patience=_PATIENCE, repair=False)
         self._had_ledger = False
 
+    def form_token_of(self, user: str) -> str:
+        """Return what the forms of a user carry; those of the one person have no name."""
+        if not user:
+            return self.form_token
+        return hmac.digest(self.form_token.encode(), user.encode(), "sha256").hex()
+
     def loss(self) -> str:
         """Return what to say of a ledger that was there and is gone; screens show nothing then."""
+        if not self.ledger.connection.is_file:
+            return ""
         is_there = os.path.exists(self.path)
         self._had_ledger |= is_there
         if is_there or not self._had_ledger:
@@ -116,6 +128,8 @@ class Query:
     form_token: str = ""  # that forms carry; empty: nothing may be done here
     notice: Notice | None = None  # what came of the form that was sent just now
     site: str = ""  # the name of the site that runs; empty: nothing is live
+    user: str = ""  # whom the proxy has signed in
+    is_shared: bool = False  # people of other machines see it
 
     def __getitem__(self, name: str) -> str:
         return self.values.get(name, "")
@@ -142,6 +156,7 @@ class Screen:
     # Does what a form of the screen asks for, in a thread; may wait, and raise NotShownError.
     act: Callable[[Site, Query, Mapping[str, str]], Notice] | None = None
     plain: Callable[[Any], Any] | None = None  # makes the JSON, if it is not the data as it is
+    is_listed: Callable[[Site], bool] = lambda _site: True  # in the navigation of this site
 
     @property
     def as_json(self) -> str:

@@ -10,7 +10,7 @@ import htpy as h
 from notyet.core.text import visible
 from notyet.core.verdict import GONE
 from notyet.errors import LedgerError, NotyetError
-from notyet.ledger.logs import whole_output
+from notyet.ledger.logs import is_beside, whole_output
 from notyet.ledger.past_stops import neighbours, read_stop, same_turn
 from notyet.replay import Configs, Finding, replay, turns_of
 from notyet.status.stop_words import cause, how, remark, said, whole_json
@@ -87,12 +87,21 @@ def load(site: Site, query: Query) -> StopShown:
     before, after = neighbours(site.ledger, past.id)
     return StopShown(
         past=past,
-        outputs=tuple(whole_output(report, _MOST_OUTPUT) for report in past.reports),
+        outputs=tuple(_output(site, report) for report in past.reports),
         near=tuple(same_turn(site.ledger, past.id)),
         before=before,
         after=after,
-        replayed=_replayed(site, past) if query["replay"] else None,
+        replayed=_replayed(site, past) if query["replay"] and not query.is_shared else None,
     )
+
+
+def _output(site: Site, report: Report) -> tuple[str, bool]:
+    """Return what a gate printed; True: its log is gone, or on another machine."""
+    connection = site.ledger.connection
+    # A path from a shared ledger is another person's word: it opens no other file here.
+    if report.log and not connection.is_file and not is_beside(connection.beside, report.log):
+        return report.output, True
+    return whole_output(report, _MOST_OUTPUT)
 
 
 def _replayed(site: Site, past: PastStop) -> Replayed:
@@ -262,7 +271,9 @@ def _log(report: Report, *, is_pruned: bool) -> Node:
         return None
     log = h.code[one_line(report.log)]
     if is_pruned:
-        return h.p(".empty")[log, " was removed to make room; this is what is left."]
+        return h.p(".empty")[
+            log, " was removed to make room, or is on another machine; this is what is left."
+        ]
     return h.p(".empty")["All of it is in ", log]
 
 
@@ -274,9 +285,11 @@ def _read(past: PastStop) -> Element:
     return section(title, h.p(".empty")[words])
 
 
-def _today(data: StopShown, query: Query) -> Element:
+def _today(data: StopShown, query: Query) -> Node:
     """Say what the stop would come to now, or offer to find out."""
     title, number = "With today's gates", data.past.id
+    if query.is_shared:  # this machine has not its folder, nor today's gates
+        return None
     if data.replayed is None:
         again = address(f"/stops/{number}", {"replay": "1"})
         return section(

@@ -47,12 +47,13 @@ if TYPE_CHECKING:
 
     from notyet.core.task import Result, Run, TaskView
     from notyet.ledger.past_stops import PastStop
-    from notyet.ledger.tasks import Course
+    from notyet.ledger.tasks import Act, Course
     from notyet.web.site import Query, Site
 
 _MOST_RUNS = 50  # with their answers; `notyet tasks show` prints all
 _MOST_CHILDREN = 100
 _MOST_STOPS = 100
+_MOST_ACTS = 10
 _LONGEST = 2_000
 _MOST_ERROR = 4_000
 _ASKED = {
@@ -85,6 +86,7 @@ class TaskShown:
     children: tuple[TaskView, ...]
     result: Result | None
     figures: Figures  # of the result, or of the runs so far
+    acts: tuple[Act, ...]  # of people whom a proxy signed in
 
 
 def load(site: Site, query: Query) -> TaskShown:
@@ -106,6 +108,7 @@ def load(site: Site, query: Query) -> TaskShown:
         children=tuple(tasks.below(view.task.id, _MOST_CHILDREN)),
         result=result,
         figures=_figures(result) if result else total_of(turns),
+        acts=tuple(tasks.acts(view.task.id)),
     )
 
 
@@ -132,6 +135,7 @@ def plain(data: TaskShown) -> dict[str, Any]:
     return known | {
         "figures": data.figures,
         "stops": {run: past.id for run, past in data.stops.items()},
+        "acts": data.acts,
     }
 
 
@@ -153,6 +157,8 @@ def act(site: Site, query: Query, fields: Mapping[str, str]) -> Notice:
     # One of its own: it may wait for long, and screens go on.
     ledger = Ledger(site.path, repair=False)
     try:
+        if query.user:
+            Tasks(ledger).note_act(task, action, query.user)
         done = actions.act(ledger, action, task, warnings.append, text=text, key=key)
     except Refused as error:
         return Notice(str(error), is_done=False, warnings=tuple(warnings), fields=fields)
@@ -180,7 +186,7 @@ def _head(data: TaskShown, name: str, query: Query) -> Element:
     shown = one_line(_session(view) if data.stops else view.session_id)
     ended = "" if view.ended_at is None else f", took {took(view.ended_at - view.created_at)}"
     process = ""
-    if view.ended_at is None:
+    if view.ended_at is None and view.owner_pid:
         process = f"{view.owner_pid} ({'alive' if view.owner_alive else 'gone'})"
     known: list[tuple[str, Node]] = [
         ("agent", one_line(", a ".join(filter(None, (view.agent or "-", task.agent_type))))),
@@ -190,11 +196,14 @@ def _head(data: TaskShown, name: str, query: Query) -> Element:
         ),
         ("workspace", one_line(task.workspace)),
         ("session", h.a(href=session)[shown] if data.stops else shown),
+        ("queue", one_line(", for ".join(filter(None, (view.queue, view.model))))),
+        ("worker", one_line(view.worker)),
         ("process", process),
         ("parent", task.parent and h.a(href=f"/tasks/{task.parent}")[one_line(task.parent)]),
         ("begun", [exactly(view.created_at), " (", ago(view.created_at), " ago)", ended]),
         ("sent back", f"{times(view.steers)} by gates"),
         ("figures", _cost(data.figures)),
+        ("done here", _acts(data.acts)),
         ("delivery", _delivery(data, query)),
     ]
     is_active = view.ended_at is None
@@ -210,6 +219,13 @@ def _head(data: TaskShown, name: str, query: Query) -> Element:
         (h.p(".warn")[one_line(words)] for words in actions.remarks(view)),
         facts(known),
         _subagents(data.children),
+    ]
+
+
+def _acts(acts: Sequence[Act]) -> Node:
+    return [
+        [", " if number else "", f"{act.what} by {one_line(act.who)} ", ago(act.at), " ago"]
+        for number, act in enumerate(acts[-_MOST_ACTS:])
     ]
 
 

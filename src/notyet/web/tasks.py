@@ -36,6 +36,7 @@ _EMPTY = {
 }
 # What people read for a state, and the class of its colour.
 _STATES = {
+    "queued": ("queued", "mute"),
     "running": ("running", "live"),
     "settling": ("settling", "live"),
     "gating": ("being checked", "live"),

@@ -153,6 +153,37 @@ def test_a_folder_with_many_stops_costs_no_more_than_one_with_few(tmp_path):
     assert steps_of_sqlite(3_000) < 1.5 * steps_of_sqlite(300)
 
 
+@pytest.mark.parametrize("wish", WISHES, ids=str)
+def test_a_page_asks_for_few_stops_where_each_statement_returns_all_that_it_finds(tmp_path, wish):
+    asked = []
+
+    class Whole:
+        """Returns all rows at once, as PostgreSQL does."""
+
+        def __init__(self, db):
+            self._db = db
+
+        def execute(self, *statement):
+            found = self._db.execute(*statement).fetchall()
+            asked.append(len(found))
+            return Answer(found)
+
+    class Answer(list):
+        def fetchall(self):
+            return self
+
+        def fetchone(self):
+            return self[0] if self else None
+
+    ledger = Ledger(tmp_path / "ledger.db")
+    fill(ledger, 3_000)
+    wanted = StopFilter(**wish, most=5)
+    found = ledger.connection.read(lambda db: stop_search._search(Whole(db), wanted))
+    assert found == search(ledger, wanted)
+    assert max(asked) <= 1_024
+    ledger.close()
+
+
 @pytest.mark.file_only("SQLite's plans")
 @pytest.mark.parametrize("wish", WISHES, ids=str)
 def test_no_statement_reads_or_sorts_a_whole_table(tmp_path, monkeypatch, wish):

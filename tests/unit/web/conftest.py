@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import select
+import socket
 import threading
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -9,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from notyet import Ledger
-from notyet.web.server import Page, listen
+from notyet.web import server
 from notyet.web.site import Site
 
 
@@ -62,6 +64,47 @@ class Client:
         return self.ask("POST", path, body, **sent)
 
 
+class Stream:
+    """One open stream of events."""
+
+    def __init__(self, page):
+        self._socket = socket.create_connection(("127.0.0.1", page.port), timeout=30)
+        head = f"GET /events HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\nCookie: {page.cookie}\r\n"
+        self._socket.sendall(f"{head}\r\n".encode())
+        self._read = b""
+        self.status = int(self._line().split()[1])
+        self.headers = dict(line.split(": ", 1) for line in iter(self._line, ""))
+
+    def _line(self):
+        """Return the next line; None at the end."""
+        while b"\n" not in self._read:
+            more = self._socket.recv(65536)
+            if not more:
+                return None
+            self._read += more
+        line, _, self._read = self._read.partition(b"\n")
+        return line.decode().strip()
+
+    def event(self):
+        """Return the next event's name and data; None at the end."""
+        name = None
+        while (line := self._line()) is not None:
+            kind, _, value = line.partition(":")
+            if kind == "event":
+                name = value.strip()
+            elif kind == "data":
+                return name, value.strip()
+        return None
+
+    def is_silent(self, seconds=1.0):
+        """Return True if no event comes for a while."""
+        is_read = b"data" in self._read
+        return not is_read and not select.select([self._socket], [], [], seconds)[0]
+
+    def close(self):
+        self._socket.close()
+
+
 @pytest.fixture(scope="session")
 def _ending():
     """Threads of pages that were told to end: that takes some tenths of a second."""
@@ -81,7 +124,7 @@ def serve(tmp_path, _ending):
         fields.setdefault("path", str(tmp_path / f"ledger-{len(running)}.db"))
         fields.setdefault("cwd", str(tmp_path))
         site = Site(**fields)
-        page = Page(site, listen(0))
+        page = server.Page(site, server.listen(0))
         thread = threading.Thread(target=page.run)
         thread.start()
         running.append(Client(site, page, thread, lambda: serve(**fields)))
@@ -103,3 +146,17 @@ def page(serve):
 @pytest.fixture
 def get(page):
     return page.get
+
+
+@pytest.fixture
+def listen():
+    """Open a stream of events of a page."""
+    streams = []
+
+    def open_stream(page):
+        streams.append(Stream(page))
+        return streams[-1]
+
+    yield open_stream
+    for each in streams:
+        each.close()

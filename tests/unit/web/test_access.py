@@ -157,7 +157,7 @@ def test_other_pages_may_not_ask(page):
             assert page.get("/", Sec_Fetch_Site=site, Sec_Fetch_Dest=dest).status == 403
         assert page.get("/", Sec_Fetch_Site=site, Sec_Fetch_Dest="document").status == 200  # a link
         answer = page.post("/", {}, Sec_Fetch_Site=site, Sec_Fetch_Dest="document")
-        assert (answer.status, answer.text) == (403, access._OTHER_PAGE)
+        assert (answer.status, answer.text) == (403, access.OTHER_PAGE)
     for site in ("none", "same-origin"):
         assert page.get("/", Sec_Fetch_Site=site).status == 200
 

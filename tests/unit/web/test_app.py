@@ -1,5 +1,7 @@
 """Every screen is served alike: as HTML, as JSON, and when it goes wrong."""
 
+import pytest
+
 from support import decide, stop
 
 
@@ -25,6 +27,7 @@ def test_an_address_without_a_screen(page):
     assert "There is no such page" in answer.text
 
 
+@pytest.mark.file_only("another kind of file in its place")
 def test_a_ledger_that_cannot_be_read(serve, tmp_path):
     (tmp_path / "folder").mkdir()
     answer = serve(path=str(tmp_path / "other.db")).get("/")
@@ -34,8 +37,8 @@ def test_a_ledger_that_cannot_be_read(serve, tmp_path):
     page = serve(path=str(tmp_path / "broken.db"))
     shown, data = page.get("/"), page.get("/now.json")
     assert (shown.status, data.status) == (503, 503)
-    assert "The ledger cannot be read" in shown.text
-    assert data.json["error"] == "The ledger cannot be read"
+    assert "The ledger cannot be used" in shown.text
+    assert data.json["error"] == "The ledger cannot be used"
 
 
 def test_a_fault_of_a_screen_is_told_by_an_open_page_too(page, monkeypatch, capsys):

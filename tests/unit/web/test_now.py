@@ -240,6 +240,7 @@ def test_old_steps_are_remembered_and_new_ones_counted_anew(ledger, read, monkey
     assert 3 <= len(read[3]) < len(read[0])  # the longer ago, the longer remembered
 
 
+@pytest.mark.file_only("its place")
 def test_another_ledger_in_the_same_place_is_counted_anew(tmp_path, ledger, read):
     known = Counts()
     decide(ledger, stop(), "passed", at=time.time() - 20_000)

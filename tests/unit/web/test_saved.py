@@ -178,6 +178,7 @@ def test_a_device_stays_what_it_is(sent_back):
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
 
+@pytest.mark.file_only("another kind of file in its place")
 def test_a_ledger_that_cannot_be_read(tmp_path, monkeypatch, capsys):
     (tmp_path / "broken.db").write_bytes(b"no ledger at all" * 100)
     monkeypatch.setenv("NOTYET_LEDGER", str(tmp_path / "broken.db"))

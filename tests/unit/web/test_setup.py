@@ -127,6 +127,7 @@ def test_the_last_stops_are_those_of_the_ledger_that_is_shown(world, serve):
     assert '<a href="/stops/1">1</a>' in page.get(LOOK).text
 
 
+@pytest.mark.file_only("another kind of file in its place")
 def test_a_ledger_that_cannot_be_read_is_one_of_the_faults(world, serve, tmp_path):
     broken = tmp_path / "broken.db"
     broken.write_bytes(b"no ledger at all" * 100)

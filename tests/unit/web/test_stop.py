@@ -1,6 +1,7 @@
 """The screen of one stop: what was said, found and read, and what it would come to today."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -88,9 +89,10 @@ def test_hostile_output_is_only_text(page):
     assert "&lt;script&gt;alert(3)&lt;/script&gt;" in shown
 
 
-def test_the_whole_output_comes_from_its_log(page, tmp_path):
+def test_the_whole_output_comes_from_its_log(page):
     check(page, ("tests", Block("x"), {}))
-    log = tmp_path / "stop-1.log"
+    log = Path(page.ledger.connection.beside).parent / "logs" / "stop-1.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("every line\n")
     rows(page.ledger, "UPDATE reports SET output = 'short', log = ?", str(log))
     shown = page.get("/stops/1").text
@@ -101,6 +103,20 @@ def test_the_whole_output_comes_from_its_log(page, tmp_path):
     assert ">short</pre>" in shown
     assert "was removed to make room" in shown
     assert page.get("/stops/1.json").json["reports"][0]["log_pruned"] is True
+
+
+def test_a_log_that_a_shared_ledger_names_opens_no_other_file(page, tmp_path):
+    check(page, ("tests", Block("x"), {}))
+    secret = tmp_path / "secret"
+    secret.write_text("a key of this machine\n")
+    logs = Path(page.ledger.connection.beside).parent / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    page.site.ledger.connection.is_file = False
+    for log in (secret, f"{logs}/../{secret.name}", f"{logs}/../../../../../../../{secret}"):
+        rows(page.ledger, "UPDATE reports SET output = 'short', log = ?", str(log))
+        shown = page.get("/stops/1").text
+        assert "a key" not in shown
+        assert "or is on another machine" in shown
 
 
 def test_an_output_that_no_browser_could_draw_is_cut_in_the_middle(page):
