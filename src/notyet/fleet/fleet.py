@@ -50,7 +50,7 @@ class Fleet:
         self.placing = Placing(self.ledger)
         self.placements = Placements(self.ledger)
         self._outbox = Outbox(self.ledger.connection)
-        self._new_queues = {queue.name: queue for queue in queues}
+        self._new_queues = [*queues]
         self._opening = asyncio.Lock()
         self._is_open = False
         store = Store(self.ledger, SupervisorSettings().ledger_patience, lambda _: None)
@@ -60,7 +60,11 @@ class Fleet:
         self._looking: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        await self.open()
+        try:
+            await self.open()
+        except BaseException:
+            await self.close()
+            raise
         return self
 
     async def __aexit__(
@@ -78,8 +82,9 @@ class Fleet:
                 self._context.store.open()
                 await asyncio.to_thread(self.placing.prepare)
                 self._is_open = True
-        for name in [*self._new_queues]:
-            await self.define(self._new_queues.pop(name))
+            while self._new_queues:
+                await self._define(self._new_queues[-1])
+                self._new_queues.pop()
 
     async def close(self) -> None:
         """Close the connections; tasks go on."""
@@ -90,8 +95,11 @@ class Fleet:
         self.ledger.close()
 
     async def define(self, queue: Queue) -> None:
-        """Define a queue, or change what it allows. Workers must restart to serve a new model."""
+        """Define a queue, or change what it allows; workers notice."""
         await self.open()
+        await self._define(queue)
+
+    async def _define(self, queue: Queue) -> None:
         await asyncio.to_thread(self.placing.define, queue)
         await asyncio.to_thread(self.placements.define, queue.name, queue.about())
 

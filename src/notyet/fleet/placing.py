@@ -61,6 +61,7 @@ class Placing:
         self._url = _url(connection.options)
         pool = {"pool_size": 4, "max_overflow": 4, "pool_pre_ping": True}
         self._engine = sa.create_engine(self._url, **pool)
+        self._dbos: DBOS | None = None
         self._client = DBOSClient(
             system_database_engine=self._engine,
             dbos_system_schema=self._tables,
@@ -124,11 +125,10 @@ class Placing:
             "workflow_name": _PLACE,
             "workflow_id": placement,
             "queue_name": lane,
+            "queue_partition_key": part,
             "app_version": _VERSION,
             "priority": order.priority or queue.priority,
         }
-        if part is not None:
-            options["queue_partition_key"] = part
         self._client.enqueue_in_transaction(connection, options, task)  # type: ignore[arg-type]
 
     # -- workers
@@ -136,12 +136,12 @@ class Placing:
     def serve(
         self,
         worker: str,
-        queues: Sequence[Queue],
+        room: Callable[[], int],
         place: Callable[[str, str], Awaitable[None]],
         submit: Callable[[str, dict[str, Any]], Awaitable[None]],
     ) -> None:
-        """Take placements from queues, and submit what schedules say, until `stop`."""
-        DBOS(
+        """Be ready to take placements, `room` more at any time, and submit what schedules say."""
+        self._dbos = DBOS(
             config={
                 "name": "notyet",
                 "system_database_url": self._url.render_as_string(hide_password=False),
@@ -162,11 +162,31 @@ class Placing:
         async def scheduled(at: datetime | str, order: dict[str, Any]) -> None:
             await submit(at if isinstance(at, str) else at.isoformat(), order)
 
-        DBOS.listen_queues([lane.name for queue in queues for lane in queue.lanes()])
+        DBOS.listen_queues([])
         self._asked(DBOS.launch)
+        # DBOS lets each worker take as much as the queue says, and would leave it waiting here
+        # while other workers have room.
+        known, active = self._dbos._sys_db.get_queue, self._dbos._active_workflows_set  # noqa: SLF001
+
+        def get_queue(name: str, **options: Any) -> Any:
+            queue = known(name, **options)
+            if queue is not None:
+                most = active.count_for_queue(name) + max(0, room())
+                queue._worker_concurrency = min(queue._worker_concurrency or most, most)  # noqa: SLF001
+            return queue
+
+        self._dbos._sys_db.get_queue = get_queue  # type: ignore[method-assign]  # noqa: SLF001
+
+    def listen(self, names: Sequence[str]) -> None:
+        """Take placements from all lanes of these queues, also from those of former limits."""
+        lanes = [lane.name for lane in self._asked(self._client.list_queues)]
+        if self._dbos is not None:
+            listening = [lane for lane in lanes if lane.partition(":")[0] in names]
+            self._dbos._listening_queues = listening  # noqa: SLF001  # public only before `launch`
 
     def stop(self, patience: int) -> None:
         """Take no more placements; wait so many seconds for those that were taken."""
+        self._dbos = None
         DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=patience)
 
     def left_by_dead(self, living: set[str]) -> list[str]:

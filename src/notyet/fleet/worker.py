@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import platform
 from contextlib import suppress
-from fnmatch import fnmatchcase
+from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import notyet
 from notyet.agents import open_session, reopen
+from notyet.core.gate import Function, Gate
 from notyet.core.record import replace
 from notyet.core.remote import is_remote
 from notyet.core.task import FINAL, Order
@@ -25,7 +26,7 @@ from notyet.engine.from_project import project_engine
 from notyet.errors import LedgerError, NotyetError, Refused, SendError
 from notyet.fleet.placing import new_placement, task_of
 from notyet.fleet.queue import queue_named
-from notyet.fleet.workspaces import Workspaces
+from notyet.fleet.workspaces import Workspaces, is_trusted
 from notyet.ledger.placements import FLEET, note_placement, unplaced
 from notyet.run.proc import own_machine
 from notyet.supervise.settings import SupervisorSettings
@@ -41,11 +42,13 @@ if TYPE_CHECKING:
     from notyet.fleet.placing import Enqueue
     from notyet.fleet.queue import Queue
     from notyet.ledger.placements import Orphan
+    from notyet.ledger.transitions import Seen
     from notyet.supervise import Handle, Progress
 
 _SWEEPS = 3  # in the time of one lease
 _AT_ONCE_PLACED = 100
 _LONGEST_WAIT = 5.0  # seconds until limits are looked at again
+_PAUSE = 1.0
 _FOREVER = 10**9  # seconds
 
 
@@ -80,12 +83,15 @@ class Worker:
         self._at_once = at_once
         self._trust = tuple(trust)
         self._workspaces = workspaces or Workspaces()
-        self._open = open_session or _opened
+        self._open = _opened if open_session is None else open_session
+        self._engine_of = self._project_engine if engine_of is None else engine_of
+        self._engines: dict[str, Engine] = {}  # of tasks that begin
         self._machine = own_machine() if is_bound else ""
         self._settings = settings
         self._warn = warn or (lambda _: None)
         self._slots = asyncio.Semaphore(at_once)
         self._queue_slots: dict[str, asyncio.Semaphore] = {}
+        self._placed: set[str] = set()
         self._at_work: set[str] = set()
         self._taken_over: set[asyncio.Task[None]] = set()
         self._draining = asyncio.Event()
@@ -95,7 +101,7 @@ class Worker:
             reopen,
             settings=settings,
             program=FLEET,
-            engine_of=engine_of or self._project_engine,
+            engine_of=self._engine_for,
             on_progress=on_progress,
         )
 
@@ -129,65 +135,114 @@ class Worker:
 
         async with self._supervisor:
             await self._describe()
-            queues = [*self._queues.values()]
-            await asyncio.to_thread(placing.serve, self.id, queues, place, submit)
-            sweeping = asyncio.ensure_future(self._sweep_always())
+            sweeping = None
             try:
+                await asyncio.to_thread(placing.serve, self.id, self._room, place, submit)
+                await asyncio.to_thread(placing.listen, self._names)
+                sweeping = asyncio.ensure_future(self._sweep_always())
                 await self._draining.wait()
                 await self._describe()
                 await asyncio.to_thread(placing.stop, _FOREVER)
-            except asyncio.CancelledError:
+                await asyncio.gather(*self._taken_over)
+            except BaseException:
+                self._draining.set()  # what waits for a slot is given back
                 await asyncio.to_thread(placing.stop, 0)
                 raise
             finally:
-                sweeping.cancel()
+                if sweeping is not None:
+                    sweeping.cancel()
 
     # -- one task
 
+    def _room(self) -> int:
+        """Return how many more tasks can be placed here."""
+        return 0 if self._draining.is_set() else self._at_once - len(self._placed | self._at_work)
+
     async def _place(self, task: str, placement: str) -> None:
         """Begin a task that the engine placed here, and wait until it has ended or moved on."""
-        found = await self._ask(self._fleet.placements.order, task)
-        if found is None or found[0].run.state != "queued":
+        self._placed.add(task)
+        try:
+            while True:
+                try:
+                    return await self._begin(task, placement)
+                except LedgerError as error:  # nobody else would place it again
+                    self._warn(f"task {task}: {error} (trying again)")
+                    await asyncio.sleep(_PAUSE)
+        finally:
+            self._placed.discard(task)
+            self._engines.pop(task, None)
+
+    async def _begin(self, task: str, placement: str) -> None:
+        placements = self._fleet.placements
+        found = await self._ask(placements.order, task)
+        if found is None or found[0].run.state in FINAL:
             return
         seen, order = found
         async with self._queue_slots[order.queue], self._slots:
-            if self._draining.is_set():
-                await self._ask(self._fleet.placements.unplace, task, placement)
-                return
             self._at_work.add(task)
             try:
-                await self._begin(seen.task, order, seen.run.id)
-            except Exception as error:  # noqa: BLE001  # the task must not stay without a placement
-                self._warn(f"task {task} is placed again: {type(error).__name__}: {error}")
-                await self._ask(self._fleet.placements.unplace, task, placement)
+                handle = await self._adopted(seen, order)
+                if handle is not None:
+                    with suppress(Refused):  # another worker has it now, or it is queued again
+                        await handle.ended()
+                else:
+                    await self._ask(placements.unplace, task, placement)
             finally:
                 self._at_work.discard(task)
         await self._tidy()
 
-    async def _begin(self, task: Task, order: Order, name: str) -> None:
-        session: Session
-        try:
-            folder = await asyncio.to_thread(self._folder, order, name)
-            task = replace(task, cwd=folder)
-            session = await asyncio.to_thread(self._open, order, folder)
-        except (NotyetError, OSError, ValueError) as error:
-            session = _Unopened(str(error))
-        while True:
+    async def _adopted(self, seen: Seen, order: Order) -> Handle | None:
+        """Begin a task when there is room for it; None if it must be placed again, or moved on."""
+        if seen.run.state != "queued":
+            # Maybe begun by us, without that we heard of it: the ledger could not be reached.
+            is_ours = seen.owner == self._supervisor.owner
+            found = await self._supervisor.recover(only=seen.task.id) if is_ours else ()
+            return next((handle for handle in found if handle.task_id == seen.task.id), None)
+        if self._draining.is_set():
+            return None
+        # Not of the run alone: a worker that is not dead after all may be cloning, too.
+        task, session = await self._opened(seen.task, order, f"{seen.run.id}.{self.id[:8]}")
+        while not self._draining.is_set():
             queue = queue_named(order.queue, await self._ask(self._fleet.placements.queues))
             room = queue.room_for(order.model)
             begun = await self._supervisor.adopt(task, session, room=room, machine=self._machine)
             if not isinstance(begun, float):
-                break
-            await asyncio.sleep(min(begun, _LONGEST_WAIT))
-        if begun is not None:
-            with suppress(Refused):  # another worker has it now, or it is queued again
-                await begun.ended()
+                return begun
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._draining.wait(), min(begun, _LONGEST_WAIT))
+        return None
+
+    async def _opened(self, task: Task, order: Order, name: str) -> tuple[Task, Session]:
+        """Return a task with its folder, and its session; one that only fails, if that is all."""
+        try:
+            folder = await asyncio.to_thread(self._folder, order, name)
+            task = replace(task, cwd=folder)
+            self._engines[task.id] = await asyncio.to_thread(self._engine_of, task)
+            return task, await asyncio.to_thread(self._open, order, folder)
+        except LedgerError:
+            raise
+        except Exception as error:  # noqa: BLE001  # of other people's code, too
+            self._engines[task.id] = Engine(ledger=self._fleet.ledger)
+            return task, _Unopened(str(error) or type(error).__name__)
 
     def _folder(self, order: Order, name: str) -> str:
         folder = self._workspaces.prepare(order.place, name)
-        if any(fnmatchcase(order.place, pattern) for pattern in self._trust):
+        if is_trusted(order.place, self._trust):
             self._workspaces.trust(folder)
         return folder
+
+    def _engine_for(self, task: Task) -> Engine:
+        """Return the engine of a task that begins, or was taken over from a dead worker."""
+        if task.id in self._engines:
+            return self._engines[task.id]
+        try:
+            return self._engine_of(task)
+        except Exception as error:  # noqa: BLE001  # of other people's code, too
+            # The task goes on, and is NOT CHECKED.
+            why = f"its gates cannot be read: {error}"
+            self._warn(f"task {task.id}: {why}")
+            unread = Gate(name="gates", check=Function(partial(_refuse, why), "notyet"))
+            return Engine([unread], ledger=self._fleet.ledger, warn=self._warn)
 
     def _project_engine(self, task: Task) -> Engine:
         """Return the engine of a task's project; what is wrong with its gates is a warning."""
@@ -244,6 +299,7 @@ class Worker:
             if self._slots.locked() or self._draining.is_set():
                 break
             await self._take_over(orphan, machines)
+        await asyncio.to_thread(placing.listen, self._names)
 
     async def _take_over(self, orphan: Orphan, machines: set[str]) -> None:
         is_here = orphan.machine in {"", own_machine()}
@@ -312,6 +368,10 @@ class _Unopened:
 
     def transcript(self) -> str | None:
         return None
+
+
+def _refuse(why: str, _event: object) -> None:
+    raise Refused(why)
 
 
 def _opened(order: Order, cwd: str) -> Session:
