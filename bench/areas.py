@@ -23,5 +23,6 @@ AREAS = (
     Area("log", "Looking back"),
     Area("screens", "The page"),
     Area("supervisor", "Supervised agents"),
+    Area("stores", "Supervised agents on a file, on PostgreSQL, and bare DBOS"),
     Area("remote", "Gates over SSH"),
 )

@@ -168,7 +168,12 @@ GOALS = {
     "growth.tasks": Goal(
         "supervised tasks: 1,000 ... 100,000",
         shape="flat",
-        bound="What a task reads and writes is found by an index; a cycle is bounded by two fsyncs, thirty hops to the ledger's thread and its statements. Tidying up counted all tasks (linear); it now looks from any moment on and at a bounded number.",
+        bound="What a task reads and writes is found by an index; a cycle is bounded by two fsyncs, seven hops to the ledger's thread and its statements. Tidying up counted all tasks (linear); it now looks from any moment on and at a bounded number.",
+    ),
+    "stores.transactions": Goal(
+        "transactions of a supervised task with three prompts",
+        limit=12.0,
+        bound="One enters the task, three end a turn and enter its stop, three count a decision with what follows from it, two begin the run of a prompt that arrived, one records that the result was delivered. Each is a moment at which the process may die and something else is true of the agent.",
     ),
     "growth.files": Goal(
         "repository: 100 ... 100,000 files",

@@ -67,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
     except NotyetError as error:
         return refuse("ship", str(error))
     except OSError as error:
-        return refuse("ship", f"{error.filename or ledger.path}: {error.strerror or error}")
+        where = error.filename or ledger.path
+        return refuse("ship", f"{where}: {error.strerror or error}; make its folder writable")
     finally:
         ledger.close()
     if done.counts is None:

@@ -113,7 +113,9 @@ class Placing:
                     expect_readable(self._ledger.path, version)
                     writer = Writer(self._schema)
                     db = Transaction(driver, self._schema, 1.0, writer=writer)  # type: ignore[arg-type]
-                    return work(db, partial(self._enqueue, connection))
+                    result = work(db, partial(self._enqueue, connection))
+                    db.flush()
+                    return result
             except sa.exc.DBAPIError as error:
                 if not self._connection.may_retry(error.orig) or time.monotonic() > ends:
                     raise self._connection.fault(error.orig) from error

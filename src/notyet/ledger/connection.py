@@ -110,14 +110,14 @@ def _code(error: Exception) -> int:
 # The file.
 
 LEDGER = "ledger.db"
-# Endings of files beside it, for `notyet ship`: the time of its last start, and how far it came.
-SHIP_STAMP, SHIP_STATE = ".ship", ".shipped"
 FIRST_VERSION = 1
 VERSION = 7  # of the tables; migrations.py brings an older file up to it
 APPLICATION = 0x6E747964  # "ntyd", in the file's header
 UNRELEASED = 0x6E6F7479  # "noty": the files of versions that were never released
 NOT_A_LEDGER = "it is not a ledger; set NOTYET_LEDGER to a file of its own"
 REPAIRED = "the next stop repairs it"
+# Files of `notyet ship` beside the ledger: the time of its last start, and how far it came.
+SHIP_STAMP, SHIP_STATE = ".ship", ".shipped"
 # A process that opens a ledger which no other has open reads its whole write-ahead log, 3 us for
 # every page. So the processes of single stops, which follow one another, write it back at a dozen
 # stops: a longer log costs each stop more, a shorter one makes it wait for the disk more often.

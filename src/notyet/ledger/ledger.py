@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import os
     import sqlite3
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from notyet.core.event import StartEvent, StopEvent
     from notyet.core.plan import Wanted
@@ -73,7 +74,10 @@ NEW_STOP = (
 )
 DECIDE = f"UPDATE stops SET ended_at = ?, {_settings(STOP_COLUMNS)} WHERE id = ?"
 NEW_REPORT = f"INSERT INTO reports ({', '.join(REPORT_COLUMNS)}) VALUES ({_marks(REPORT_COLUMNS)})"
-ASKING = f"SELECT id, digest, {ASKER} FROM stops WHERE agent = ? AND outcome = 'asking'"
+ASKING = (
+    f"SELECT id, digest, {ASKER} FROM stops WHERE outcome = 'asking' AND agent ="
+    " (SELECT id FROM agents WHERE host = ? AND session_id = ? AND agent_id = ?)"
+)
 ANSWER_AGAIN = (
     "UPDATE stops SET repeated = repeated + 1"
     f" WHERE id = ? AND digest = ? AND ended_at > ? AND repeated < ? AND outcome IN {REPEATED}"
@@ -86,7 +90,7 @@ UNTOLD = (
 _UNTOLD_BESIDE = (
     "SELECT sub.id, sub.last_stop FROM agents AS main JOIN agents AS sub ON sub.host = main.host"
     " AND sub.session_id = main.session_id AND sub.agent_id <> '' AND sub.told < sub.last_stop"
-    " WHERE main.id = ? AND main.agent_id = ''"
+    " WHERE main.id = (SELECT agent FROM stops WHERE id = ?) AND main.agent_id = ''"
 )
 OVERRIDE = (
     "UPDATE stops SET outcome = 'overridden' WHERE id = ? AND outcome = 'blocked'"
@@ -175,8 +179,9 @@ class Ledger:
         event = with_stored_turn_id(event)
 
         def enter(db: sqlite3.Connection) -> Begun:
-            agent = find_agent(db, event)
-            earlier = self._repeated_stop(db, agent, event, digest)
+            found, asking = db.execute(FIND_AGENT, _key(event)), db.execute(ASKING, _key(event))
+            agent = _agent_of(found.fetchone())
+            earlier = self._repeated_stop(db, agent, asking.fetchall(), event, digest)
             if earlier:
                 return Begun(stop=earlier, repeats=earlier)
             history = open_turn(agent.history, event)
@@ -216,7 +221,9 @@ class Ledger:
         self, db: sqlite3.Connection, begun: Begun, decision: Decision, ceiling: int
     ) -> Decision:
         """Count and record a decision inside the caller's transaction."""
-        row = db.execute(AGENT_OF_STOP, (begun.stop, begun.token)).fetchone()
+        found = db.execute(AGENT_OF_STOP, (begun.stop, begun.token))
+        beside = db.execute(_UNTOLD_BESIDE, (begun.stop,))
+        row, untold = found.fetchone(), beside.fetchall()
         if row is None:
             raise LedgerError(self.path, f"stop {begun.stop} is gone; was the file replaced?")
         # Read again: another stop of this agent may have been recorded since `begin`.
@@ -239,7 +246,6 @@ class Ledger:
             from notyet.ledger.untold import unchanged_in
 
             final = variant(final, {"unchanged": unchanged_in(db, final, agent)})
-        untold = db.execute(_UNTOLD_BESIDE, (agent,)).fetchall()
         if not untold:
             return final
         from notyet.ledger.untold import tell
@@ -359,10 +365,15 @@ class Ledger:
         self.connection.close()
 
     def _repeated_stop(
-        self, db: sqlite3.Connection, agent: AgentRow, event: StopEvent, digest: bytes
+        self,
+        db: sqlite3.Connection,
+        agent: AgentRow,
+        asking: list[tuple[Any, ...]],
+        event: StopEvent,
+        digest: bytes,
     ) -> int:
         """Return the equal stop whose answer is also the answer to this one, or 0 (B12)."""
-        for stop, its_digest, *asker in db.execute(ASKING, (agent.id,)).fetchall():
+        for stop, its_digest, *asker in asking:
             if is_lost(*asker):
                 db.execute(LOSE, (stop,))
             elif its_digest == digest:
@@ -403,7 +414,10 @@ class AgentRow(Record, kw_only=True):
 
 def find_agent(db: sqlite3.Connection, event: StopEvent) -> AgentRow:
     """Return the agent of an event."""
-    row = db.execute(FIND_AGENT, _key(event)).fetchone()
+    return _agent_of(db.execute(FIND_AGENT, _key(event)).fetchone())
+
+
+def _agent_of(row: tuple[Any, ...] | None) -> AgentRow:
     if row is None:
         return AgentRow()
     return AgentRow(id=row[0], last_stop=row[1], seen_at=row[2], history=history_of(row[3:]))

@@ -38,7 +38,7 @@ try:
     from psycopg.conninfo import conninfo_to_dict
     from psycopg.pq import TransactionStatus
 
-    from notyet.ledger.postgres_transaction import Answering, Number, Rows, Transaction, Writer
+    from notyet.ledger.postgres_transaction import Answering, Number, Transaction, Writer
 except ImportError as missing:  # also where it finds no library of PostgreSQL
     raise LedgerError(
         "on PostgreSQL",
@@ -279,6 +279,9 @@ class PostgresConnection(Connection):
         try:
             transaction.commit()
         except BaseException as error:
+            if isinstance(error, psycopg.Error) and not self._is_broken(error):
+                self._undo(transaction)  # a statement that traveled with COMMIT failed
+                raise
             self._close()
             is_lost = isinstance(error, psycopg.Error) and self._is_broken(error)
             if not is_lost or writer is None or not self._has_committed(writer, ends):
@@ -458,9 +461,9 @@ class _Tables:
     def __init__(self, db: psycopg.Connection[Any]) -> None:
         self._db = db
 
-    def execute(self, statement: str, values: Sequence[Any] = ()) -> Rows:
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> psycopg.Cursor[Any]:
         text = translate(with_types(statement)).encode()
-        return Rows(self._db.execute(text, [stored(value) for value in values]))
+        return self._db.execute(text, [stored(value) for value in values])
 
 
 def _asked(db: Any, query: str) -> Any:

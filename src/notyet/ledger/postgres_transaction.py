@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
+_PATIENT = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE")  # statements that can wait
 _IDLE = "10s"  # a suspended process must not keep its locks: others wait for them
 _MONTH = 30 * 86_400  # seconds; no process waits for the fate of a COMMIT that long
 # Where it is off, a crash of the server undoes what was committed: a prompt would be sent again.
@@ -62,24 +63,38 @@ class Number(Loader):
 
 
 class Rows:
-    """What a statement found or changed."""
+    """What a statement found or changed; it is sent at the latest when that is looked at."""
 
-    def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
-        self.rowcount = cursor.rowcount
-        has_rows = cursor.pgresult is not None and cursor.pgresult.nfields
-        found = cursor.fetchall() if has_rows else []
-        self._rows = iter([restored(row) for row in found])
+    def __init__(self, transaction: Transaction, parts: Sequence[str]) -> None:
+        self.parts = parts  # the statement, after its locks
+        self._transaction = transaction
+        self._count: int | None = None
+        self._rows: Iterator[Any] = iter(())
+
+    def take(self, cursor: psycopg.Cursor[Any]) -> None:
+        """Take what the server answered."""
+        self._count = cursor.rowcount
+        if cursor.pgresult is not None and cursor.pgresult.nfields:
+            self._rows = iter([restored(row) for row in cursor.fetchall()])
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows were found or changed."""
+        if self._count is None:
+            self._transaction.flush()
+        assert self._count is not None
+        return self._count
 
     def fetchone(self) -> Any:
         """Return the next row, None after the last."""
-        return next(self._rows, None)
+        return next(iter(self), None)
 
     def fetchall(self) -> list[Any]:
         """Return the rows that are left."""
-        return list(self._rows)
+        return list(self)
 
     def __iter__(self) -> Iterator[Any]:
-        return self._rows
+        return self._rows if self.rowcount else iter(())
 
 
 class Writer:
@@ -124,8 +139,9 @@ class Writer:
 class Transaction:
     """A transaction with the methods of a SQLite connection that the ledger uses.
 
-    It begins with its first statement, in the same message: a round trip costs more than all
-    that PostgreSQL does meanwhile.
+    A round trip costs more than all that PostgreSQL does meanwhile. So statements wait until the
+    result of one is looked at, and travel together; the first ones with BEGIN, the last ones with
+    COMMIT.
     """
 
     def __init__(
@@ -145,45 +161,58 @@ class Transaction:
         self._writer = writer  # None where it only reads
         self._check = check  # of the version of the tables, before anything is committed
         self._locked: set[str] = set()
+        self._unsent: list[Rows] = []
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Rows:
         """Lock what the statement's guard is about, and run it."""
-        return self._send([*self._locks(statement, values), self._bound(statement, values)])
+        parts = (*self._locks(statement, values), self._bound(statement, values))
+        rows = Rows(self, parts)
+        self._unsent.append(rows)
+        if not statement.lstrip().startswith(_PATIENT):
+            self.flush()
+        return rows
 
     def executemany(self, statement: str, many: Iterable[Sequence[Any]]) -> None:
-        """Run a statement with many values, in one message."""
-        sent = [
-            part
-            for values in many
-            for part in (*self._locks(statement, values), self._bound(statement, values))
-        ]
-        if sent:
-            self._send(sent)
+        """Run a statement with many values."""
+        for values in many:
+            self.execute(statement, values)
+
+    def flush(self) -> None:
+        """Send what waits, and take the answers."""
+        if not self._unsent:
+            return
+        unsent, self._unsent = self._unsent, []
+        beginning = [] if self._is_begun else self._beginning()
+        ending = ["COMMIT"] if self.is_single else []
+        parts = [part for rows in unsent for part in rows.parts]
+        cursor = self._cursor
+        cursor.execute(";".join([*beginning, *parts, *ending]).encode())
+        if beginning:
+            cursor.nextset()  # after BEGIN
+            self._check(next(cursor)[0])
+            _skip(cursor, len(beginning) - 1)
+        for rows in unsent:
+            _skip(cursor, len(rows.parts) - 1)  # its locks
+            rows.take(cursor)
+            cursor.nextset()
 
     def commit(self) -> None:
         """End the transaction, if it has begun."""
-        if self._db.info.transaction_status != TransactionStatus.IDLE:
-            self._db.execute("COMMIT")
+        if not self._is_begun:
+            self.flush()  # on its own: the version of the tables is checked before COMMIT
+        if self._is_begun:
+            parts = [part for rows in self._unsent for part in rows.parts]
+            self._db.execute(";".join([*parts, "COMMIT"]).encode())
 
     def rollback(self) -> None:
         """Undo the transaction, if it has begun."""
-        if not self._db.closed and self._db.info.transaction_status != TransactionStatus.IDLE:
+        self._unsent.clear()
+        if not self._db.closed and self._is_begun:
             self._db.execute("ROLLBACK")
 
-    def _send(self, parts: list[str]) -> Rows:
-        is_first = self._db.info.transaction_status == TransactionStatus.IDLE
-        if is_first:
-            parts = [*self._beginning(), *parts]
-        if self.is_single:
-            parts.append("COMMIT")
-        cursor = self._cursor
-        cursor.execute(";".join(parts).encode())
-        if is_first:
-            cursor.nextset()  # after BEGIN
-            self._check(next(cursor)[0])
-        for _ in range(len(parts) - 1 - is_first - self.is_single):
-            cursor.nextset()
-        return Rows(cursor)
+    @property
+    def _is_begun(self) -> bool:
+        return self._db.info.transaction_status != TransactionStatus.IDLE
 
     def _beginning(self) -> list[str]:
         place = f"set_config('search_path', '{self._schema}', true)"
@@ -214,3 +243,8 @@ class Transaction:
         return self._cursor.mogrify(
             translate(statement).encode(), [stored(value) for value in values]
         )
+
+
+def _skip(cursor: psycopg.Cursor[Any], count: int) -> None:
+    for _ in range(count):
+        cursor.nextset()

@@ -34,6 +34,7 @@ from notyet.ledger.transitions import (
     queued_messages,
     reserve,
     run_id,
+    seen_of,
     send_messages,
     settle_messages,
     tell_owner,
@@ -43,7 +44,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Collection, Mapping
-    from typing import Literal
+    from typing import Any, Literal
 
     from notyet.core.event import Ending, StopEvent
     from notyet.core.session import Turn
@@ -101,14 +102,16 @@ class Runs:
         """
 
         def settle(db: sqlite3.Connection) -> Seen | None:
-            seen = _owned(db, run, owner)
+            task = run.rpartition(".")[0]
+            found, queued = db.execute(LOOK_AT_RUN, (run,)), queued_messages(db, task)
+            below = children(db, task, until) if until is not None else ()
+            seen = _owned_of(found.fetchone(), run, owner)
+            messages, waiting = list(queued), {child for (child,) in below}
             if seen is not None and turn is not None:
                 seen = _finished(db, seen, turn, "done")
             if seen is None or seen.run.state != "settling":
                 return None
-            messages = queued_messages(db, seen.task.id)
-            waiting = children(db, seen.task.id, until) if until is not None else []
-            if set(waiting) - set(overdue) and not is_from_user(messages):
+            if waiting - set(overdue) and not is_from_user(messages):
                 return seen if turn is not None else None
             if messages:
                 return send_messages(db, seen, messages, key, phase)
@@ -157,7 +160,7 @@ class Runs:
             # A result of a child that came meanwhile is sent first, and the gates run again (K9).
             # Each is sent once, so that this ends.
             is_halted = isinstance(final.verdict, Halt)
-            messages = [] if is_halted else queued_messages(db, seen.task.id)
+            messages = [] if is_halted else list(queued_messages(db, seen.task.id))
             if messages:
                 return send_messages(db, seen, messages, key, phase)
             ending = seen.run.ending or "done"
@@ -236,7 +239,7 @@ class Runs:
                 (task, kind, key, storable(text), time.time()),
             )
             if seen.run.state == "gating" and kind == "user":
-                send_messages(db, seen, queued_messages(db, task), steer)
+                send_messages(db, seen, list(queued_messages(db, task)), steer)
             tell_owner(db, seen, mover)
 
         self._connection.write_through(keep)
@@ -359,10 +362,12 @@ class Runs:
 
 def _owned(db: sqlite3.Connection, run: str, owner: int) -> Seen | None:
     """Return the task with this current run, if it is ours."""
-    seen = look(db, run, LOOK_AT_RUN)
-    if seen is None or seen.run.id != run or seen.owner != owner:
-        return None
-    return seen
+    return _owned_of(db.execute(LOOK_AT_RUN, (run,)).fetchone(), run, owner)
+
+
+def _owned_of(row: tuple[Any, ...] | None, run: str, owner: int) -> Seen | None:
+    seen = seen_of(row) if row is not None else None
+    return seen if seen is not None and (seen.run.id, seen.owner) == (run, owner) else None
 
 
 def _steered(db: sqlite3.Connection, key: str, owner: int) -> Seen | None:

@@ -195,7 +195,8 @@ class Tasks:
 
     def children(self, task: str, until: str) -> list[str]:
         """Return the children of a task that have not come as far as one of `CHILDREN` says."""
-        return self._connection.read_one(lambda db: children(db, task, until))
+        found = self._connection.read_one(lambda db: list(children(db, task, until)))
+        return [child for (child,) in found]
 
     def left(self, owner: int, here: Collection[str] | None = None) -> list[str]:
         """Return an owner's tasks that are active, or whose observers were not notified.

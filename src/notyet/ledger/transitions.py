@@ -29,7 +29,7 @@ from notyet.light import loads
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any, Literal
 
     from notyet.core.event import Ending
@@ -175,16 +175,19 @@ def can(run: Run, signal: Signal) -> bool:
 
 
 def move(db: sqlite3.Connection, run: Run, signal: Signal, **columns: object) -> bool:
-    """Move a run from the state it was seen in; False if the state has changed."""
+    """Move a run from the state in which this transaction saw it; False if that has no such move.
+
+    No other transaction can have moved it since: it was locked when it was looked at.
+    """
     target = TRANSITIONS[run.state].get(signal)
     if target is None:
         return False
     names = "".join(f", {name} = ?" for name in columns)
-    moved = db.execute(
+    db.execute(
         f"UPDATE runs SET state = ?{names} WHERE id = ? AND state = ?",
         (target, *columns.values(), run.id, run.state),
     )
-    return moved.rowcount == 1
+    return True
 
 
 def tell_owner(db: sqlite3.Connection, seen: Seen, mover: int) -> None:
@@ -202,11 +205,10 @@ CHILDREN["delivered"] = (
 CHILDREN["notified"] = f"{CHILDREN['delivered']} AND told IN ({NOT_YET}, {TELLING})"
 
 
-def children(db: sqlite3.Connection, task: str, until: str) -> list[str]:
-    """Return the children of a task that have not come as far as one of `CHILDREN` says."""
+def children(db: sqlite3.Connection, task: str, until: str) -> Iterable[tuple[str]]:
+    """Find the children of a task that have not come as far as one of `CHILDREN` says."""
     statement = CHILDREN[until]
-    rows = db.execute(statement, (task,) * statement.count("?")).fetchall()
-    return [child for (child,) in rows]
+    return db.execute(statement, (task,) * statement.count("?"))
 
 
 def reserve(
@@ -227,10 +229,10 @@ def reserve(
     return replace(seen, run=replace(seen.run, state="steering"), steer=steer)
 
 
-def queued_messages(db: sqlite3.Connection, task: str) -> Messages:
-    """Return the messages that wait for the end of a turn."""
+def queued_messages(db: sqlite3.Connection, task: str) -> Iterable[tuple[int, str, str]]:
+    """Find the messages that wait for the end of a turn."""
     sql = "SELECT id, kind, text FROM messages WHERE task = ? AND state = 'queued' ORDER BY id"
-    return db.execute(sql, (task,)).fetchall()
+    return db.execute(sql, (task,))
 
 
 def send_messages(
@@ -295,7 +297,8 @@ def freeze(
     if seen.retries and ending in _RETRIED and not by_person and not is_let_go:
         _queue_again(db, seen)
         return None
-    unsent = _close_messages(db, seen.task.id, seen.owner)
+    unsent, earlier = _unsent(db, seen.task.id), _earlier_turns(db, seen.run)
+    said = tuple(text for (text,) in unsent)
     result = conclude(
         seen.task,
         run,
@@ -304,10 +307,11 @@ def freeze(
         steers=seen.steers,
         decision=decision,
         rejected=seen.rejected,
-        unsent=unsent,
+        unsent=said,
         error=error,
-        earlier=_earlier_turns(db, seen.run),
+        earlier=tuple(turn for (text,) in earlier if (turn := turn_of(text)) is not None),
     )
+    _close_messages(db, seen.task.id, seen.owner)
     stored = json_of(result)
     db.execute("UPDATE tasks SET ended_at = ? WHERE id = ?", (now, seen.task.id))
     db.execute(
@@ -357,13 +361,12 @@ def run_id(task: str, generation: int) -> str:
     return f"{task}.{generation}"
 
 
-def _earlier_turns(db: sqlite3.Connection, last: Run) -> tuple[Turn, ...]:
-    """Return the turns of the runs before this one, and what a steer cut off."""
-    rows = db.execute(
+def _earlier_turns(db: sqlite3.Connection, last: Run) -> Iterable[tuple[str | None]]:
+    """Find the turns of the runs before this one, and what a steer cut off."""
+    return db.execute(
         "SELECT coalesce(turn, cut_off) FROM runs WHERE task = ? AND id != ? ORDER BY generation",
         (last.task, last.id),
-    ).fetchall()
-    return tuple(turn for (text,) in rows if (turn := turn_of(text)) is not None)
+    )
 
 
 def clear_machine_messages(db: sqlite3.Connection, task: str) -> None:
@@ -381,13 +384,17 @@ def clear_machine_messages(db: sqlite3.Connection, task: str) -> None:
     )
 
 
-def _close_messages(db: sqlite3.Connection, task: str, owner: int) -> tuple[str, ...]:
-    """Close the messages of a task that ends; return the user's unsent ones."""
-    rows = db.execute(
+def _unsent(db: sqlite3.Connection, task: str) -> Iterable[tuple[str]]:
+    """Find the user's messages that were not sent."""
+    return db.execute(
         "SELECT text FROM messages WHERE task = ? AND kind = 'user'"
         " AND state IN ('queued', 'taken') ORDER BY id",
         (task,),
-    ).fetchall()
+    )
+
+
+def _close_messages(db: sqlite3.Connection, task: str, owner: int) -> None:
+    """Close the messages of a task that ends."""
     # A child's result that was queued here did not arrive: deliver it again.
     db.execute(
         "UPDATE outbox SET status = 'pending', owner = ?, next_at = ?, delivered_at = NULL"
@@ -399,7 +406,6 @@ def _close_messages(db: sqlite3.Connection, task: str, owner: int) -> tuple[str,
         " WHERE task = ? AND state IN ('queued', 'taken')",
         (task,),
     )
-    return tuple(text for (text,) in rows)
 
 
 def delivery_key(task: str, generation: int = 1) -> str:

@@ -274,7 +274,8 @@ def _known(ledger: Ledger, state: State) -> State:
     """Return a state that fits the ledger, with an origin; one without if there are no stops.
 
     The numbers of a ledger that was replaced begin anew, so it is another origin. On another
-    machine, only what is new there is copied: a home can be moved, or cloned.
+    machine, only what is new there is copied: a home can be moved, or cloned, or shared with a
+    container.
     """
 
     def look(db: Any) -> tuple[Any, ...]:
@@ -290,9 +291,14 @@ def _known(ledger: Ledger, state: State) -> State:
         return state
     secret = f"{own_machine()} {os.getuid()}".encode() + bytes(oldest[1])
     new = uuid.UUID(bytes=blake2b(secret, digest_size=16).digest())
-    kept = {} if is_replaced or not state.origin else state.marks
-    kept = {name: replace(mark, open={}) for name, mark in kept.items()}
+    if is_replaced:
+        state = State(faults=state.faults, failing_since=state.failing_since)
+    kept = {key: replace(mark, open=_asking(mark)) for key, mark in state.marks.items()}
     return replace(state, origin=str(new), machine=own_machine(), marks=kept)
+
+
+def _asking(mark: Mark) -> dict[str, str]:
+    return {number: outcome for number, outcome in mark.open.items() if outcome == "asking"}
 
 
 def _note_faults(path: str, faults: list[str]) -> None:

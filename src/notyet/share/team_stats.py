@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from notyet.ledger.figures import KINDS, kind_of
 from notyet.ledger.past_stops import of_outcomes
-from notyet.ledger.postgres_sql import restored, translate
+from notyet.ledger.postgres_sql import restored, stored, translate
 from notyet.ledger.stats import MOST_COUNTED, Tally
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _count(db: Answering, wish: StopFilter) -> TeamStats:
 def _look_further(db: Answering, tally: Tally) -> None:
     """Count passes in stops of the same turns that do not match."""
     turns = {turn for counting in tally.gates.values() for turn in counting.unfixed}
-    sessions = sorted({agent[2] for agent, _ in turns})
+    sessions = sorted({stored(agent[2]) for agent, _ in turns})
     if not sessions:
         return
     for id_, origin, *agent, turn, gate in _rows(db, _PASSES, (sessions,)):

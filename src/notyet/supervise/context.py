@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     Deliver = Callable[[Announcement], Awaitable[None]]
 
 NOT_RUNNING = "the supervisor is not running; use it in: async with Supervisor(...)"
+# Of our own: a program that seeds the shared one would repeat keys.
+_random = random.Random()  # noqa: S311  # keys are no secrets
+os.register_at_fork(after_in_child=_random.seed)
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 _LAST_WAIT = 1.0  # seconds for background work when the supervisor closes
@@ -216,7 +220,7 @@ def clock() -> float:
 
 def new_key() -> str:
     """Return a key for one sending of one prompt."""
-    return os.urandom(8).hex()
+    return f"{_random.getrandbits(64):016x}"
 
 
 def retrieve_error(task: asyncio.Future[Any]) -> None:

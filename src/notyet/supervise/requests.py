@@ -134,6 +134,7 @@ class Heartbeat:
 
     async def start(self) -> None:
         """Enter this process as an owner."""
+        self._context.owner = 0  # what an earlier use of this supervisor left is for `recover`
         await self._enrol()
         self._beating = asyncio.ensure_future(self._beat())
 

@@ -67,6 +67,7 @@ class TaskLoop:
         self._tasks = context.store.tasks
         self._runs = context.store.runs
         self._noted = None if live.seen is None else (live.seen.ref, live.seen.session_id)
+        self._noting = asyncio.Lock()
         self._steps: dict[str, Callable[[Seen], Awaitable[Seen | None]]] = {
             "running": self._run,
             "settling": self._settle,
@@ -217,11 +218,12 @@ class TaskLoop:
             self._report(run, news.kind, text=news.text, tool=news.tool)
 
     async def _note_session(self) -> None:
-        now = self._live.ref()
-        if now is not None and now != self._noted:
-            self._noted = now
-            note, task = self._tasks.note_session, self._live.task_id
-            await self._insist(note, task, self._context.owner, *now)
+        async with self._noting:  # the newest is written last
+            now = self._live.ref()
+            if now is not None and now != self._noted:
+                note, task = self._tasks.note_session, self._live.task_id
+                await self._insist(note, task, self._context.owner, *now)
+                self._noted = now
 
     async def _ended_elsewhere(self, run: str, turn: Turn) -> None:
         while not await self._context.finish(self._live.task_id, run, turn):

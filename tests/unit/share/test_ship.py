@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import psycopg
@@ -19,6 +20,7 @@ from notyet.cli.main import main
 from notyet.core.event import Usage
 from notyet.ledger.connection import SHIP_STAMP, SHIP_STATE
 from notyet.share import rows as shared_rows
+from notyet.share.team import Team
 from support import gate, stop, wait_for
 
 
@@ -216,16 +218,31 @@ def test_a_ledger_that_was_replaced_is_another_origin(ship, database, ledger, fi
     with closing(Ledger()) as new:
         new.give_up(new.begin(stop()))
     assert ship() == (0, "1 stop copied to PostgreSQL\n")
+    assert ship() == (0, "0 stops copied to PostgreSQL\n")
     assert database.rows("SELECT count(*), count(DISTINCT origin) FROM team.stop") == [(7, 2)]
 
 
 def test_on_another_machine_only_what_is_new_is_copied(ship, database, ledger, fill, monkeypatch):
     fill(3)
+    begun = ledger.begin(stop(session_id="slow"))
     ship()
     monkeypatch.setattr(notyet.share.ship, "own_machine", lambda: "another")
+    ledger.give_up(begun)
     fill(1, session_id="s2")
-    assert ship() == (0, "2 stops copied to PostgreSQL\n")
-    assert database.rows("SELECT count(*), count(DISTINCT origin) FROM team.stop") == [(8, 2)]
+    assert ship() == (0, "3 stops copied to PostgreSQL\n")
+    assert ship() == (0, "0 stops copied to PostgreSQL\n")
+    assert database.rows("SELECT count(*), count(DISTINCT origin) FROM team.stop") == [(9, 2)]
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_named(ship, ledger, fill):
+    fill(1)
+    folder = os.path.dirname(ledger.path)
+    os.chmod(folder, 0o500)
+    try:
+        refused(ship, f"{ledger.path}{SHIP_STAMP}: Permission denied; make its folder writable")
+    finally:
+        os.chmod(folder, 0o700)
 
 
 def test_another_database_gets_all_stops(ship, database, fill, monkeypatch):
@@ -246,6 +263,17 @@ def test_what_arrives_late_replaces_nothing_newer(ship, database, fill):
 
 
 # Two at once, and what kills one.
+
+
+def test_many_that_come_first_create_the_tables_once(database):
+    def create():
+        with closing(Team(database.url)) as team:
+            return team.create()
+
+    with ThreadPoolExecutor(8) as threads:
+        made = [threads.submit(create) for _ in range(8)]
+    assert sorted(one.result() for one in made) == [False] * 7 + [True]
+
 
 CODE = """
 import sys
@@ -315,6 +343,13 @@ def count(database):
 
 def test_a_server_that_crashes_loses_nothing_and_doubles_nothing(database, fill):
     fill(40)
+    with closing(Team(database.url)) as team:
+        team.create()
+    slowly = "BEGIN PERFORM pg_sleep(0.01); RETURN NEW; END"
+    database.run(
+        f"CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS $$ {slowly} $$;"
+        "CREATE TRIGGER slowly BEFORE INSERT ON team.report FOR EACH ROW EXECUTE FUNCTION slowly()"
+    )
     started = start(database.url, "--wait", "100s", sizes=(1, 5))
     crashes = seen = 0
     while crashes < 3:

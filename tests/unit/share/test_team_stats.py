@@ -9,6 +9,7 @@ from conftest import git
 from notyet import Allow, Block, Engine, Ledger
 from notyet.cli.main import main
 from notyet.ledger.past_stops import StopFilter
+from notyet.ledger.postgres_sql import restored
 from notyet.ledger.stats import stats
 from notyet.share.settings import Share
 from notyet.share.ship import ship as copy
@@ -104,6 +105,16 @@ def test_the_stops_of_two_machines_are_counted_together(fill, share, team, tmp_p
     found = team_stats(team, StopFilter(most=-1)).stats
     [tests] = [one for one in found.gates if one.gate == "tests"]
     assert (found.stops, tests.sent_back, tests.led_to_pass) == (5, 3, 2)
+
+
+def test_a_nul_in_an_id_comes_back_as_it_was(ledger, share, team):
+    engine = Engine([gate("tests", Block("x"))], ledger=ledger, warn=lambda _: None)
+    engine.check_sync(stop(session_id="a\0b\x1a", turn_id="t"))
+    share()
+    found = team_stats(team, StopFilter(most=-1)).stats
+    assert (found.stops, found.gates[0].sent_back, found.gates[0].led_to_pass) == (1, 1, 0)
+    with team.reading() as db:
+        assert restored(db.execute("SELECT session FROM stop").fetchone()) == ("a\0b\x1a",)
 
 
 @pytest.fixture

@@ -152,6 +152,19 @@ def test_a_lease_that_is_renewed_holds_and_one_that_is_lost_does_not(tmp_path):
         assert context.leased_until < 1e300
 
 
+@pytest.mark.rule("K18")
+def test_what_an_earlier_use_of_a_supervisor_left_waits_for_recovery(tmp_path):
+    with World(tmp_path) as world:
+        agent = Agent(Agent.WAIT)
+        world.launch(agent)
+        world.at_work(agent)
+        before = world.supervisor.owner
+        world.do(world.supervisor.close())
+        world.do(world.supervisor.__aenter__())
+        assert world.supervisor.owner != before
+        assert world.rows("SELECT owner FROM tasks") == [(before,)]
+
+
 @pytest.mark.rule("K7")
 def test_a_steer_that_its_own_process_reserved_is_sent_though_the_answer_to_that_was_lost(
     tmp_path, monkeypatch

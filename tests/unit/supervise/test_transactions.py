@@ -8,6 +8,7 @@ from notyet.supervise import requests
 from supervised import Agent, World
 
 MOST = 12  # for three prompts
+MOST_MESSAGES = 34  # to PostgreSQL, for the same
 
 
 @pytest.fixture
@@ -74,3 +75,22 @@ def test_observers_of_its_end_start_handlers_and_a_session_id_that_comes_late_st
     passed(world, world.spawn(Agent("one", "two", "three")))
     assert len(told) == 1
     assert sum(found.values()) <= MOST, found
+
+
+def test_the_statements_of_a_transaction_travel_together(counted, monkeypatch, pytestconfig):
+    if pytestconfig.option.store == "file":
+        pytest.skip("about PostgreSQL: make test-postgres")
+    from notyet.ledger.postgres_transaction import Answering
+
+    world, _ = counted
+    world.block(2)
+    passed(world, world.spawn(agent()))
+    original, sent = Answering.wait, []
+
+    def wait(self, *args, **options):
+        sent.append(self)
+        return original(self, *args, **options)
+
+    monkeypatch.setattr(Answering, "wait", wait)
+    passed(world, world.spawn(agent()))
+    assert 0 < len(sent) <= MOST_MESSAGES

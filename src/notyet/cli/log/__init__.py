@@ -33,7 +33,7 @@ from notyet.ledger.past_stops import (
     stops,
 )
 from notyet.ledger.prune import prune, shrink
-from notyet.ledger.stats import stats
+from notyet.ledger.stats import stats as figures
 from notyet.share import ShareError
 from notyet.status.stop_words import json_of
 
@@ -156,7 +156,7 @@ def run(args: argparse.Namespace) -> int:
         wish = _wish(args)
         if args.stats:
             where = f" in {one_line(wish.place, 200)}" if wish.place else ""
-            return show_stats(stats(ledger, wish), where, as_json=args.json)
+            return show_stats(figures(ledger, wish), where, as_json=args.json)
         if args.follow:
             return Follow(ledger, wish, as_json=args.json).run()
         return _list(ledger, wish, is_narrowed=bool(_narrowed(args)), as_json=args.json)
@@ -189,7 +189,7 @@ def _team_stats(args: argparse.Namespace) -> int:
             project = Projects().of_folder(here)
             return show_stats(found.stats, projects=found.projects, here=project, as_json=args.json)
         with closing(Ledger(url, repair=False)) as ledger:
-            return show_stats(stats(ledger, wish), as_json=args.json)
+            return show_stats(figures(ledger, wish), as_json=args.json)
     except Refused as error:
         return refuse("log", str(error), 2)
     except LedgerError as error:
