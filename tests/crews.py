@@ -1,7 +1,9 @@
 """Fleets for tests: queued tasks whose moves are made by hand, and crews with real workers."""
 
 import asyncio
+import gc
 import time
+import warnings
 from itertools import count
 
 from notyet import Allow, Decision, Engine
@@ -101,6 +103,10 @@ class Crew:
             self.stop()
         self.do(self.fleet.close())
         self.runner.close()
+        # Threads of the engine may drop a connection without closing it.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
 
     def do(self, work):
         """Run the loop until this has been done."""
