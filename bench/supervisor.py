@@ -27,6 +27,7 @@ from notyet.ledger.leases import Leases
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.prune import prune_tasks
 from notyet.ledger.runs import Runs
+from notyet.ledger.task_rows import TOLD
 from notyet.ledger.tasks import Tasks
 from notyet.supervise import Supervisor
 
@@ -211,7 +212,7 @@ USES = {
 class Moves:
     """The transitions of a cycle alone, as the supervisor makes them: no loop, no threads."""
 
-    COUNT = 15
+    COUNT = 15  # enter, dispatch, twice end, settle, begin and decide, ..., in seven transactions
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
@@ -229,29 +230,37 @@ class Moves:
             source="start",
             key=os.urandom(8).hex(),
             prompt=PROMPT,
-            sent="reserved",
+            sent="dispatched",
         )
         self.tasks.start(task, run, owner, {"id": task.id}, task.id, max_depth=5, max_children=9)
-        self.tasks.mark_sent(run, owner, "dispatched")
         steer = os.urandom(8).hex()
         self._end(run.id, task.id, Decision(verdict=Block("go on"), outcome="blocked"), steer)
-        runs.dispatch(steer, owner)
         runs.accept(steer, owner)
         self._end(f"{task.id}.2", task.id, Decision(verdict=Allow(), outcome="passed"), "")
-        self.outbox.told(task.id, owner)
-        assert self.outbox.lease(task.id, owner) is not None
         self.outbox.acknowledge(task.id)
 
     def _end(self, run: str, task: str, decision: Decision, key: str) -> None:
         runs, owner = self.runs, self.owner
-        assert runs.finish(run, Turn(text=ANSWER), "done", owner)
-        runs.settle(run, owner, key)
         event = StopEvent(session_id=task, run_id=run, scope="subagent", last_message=ANSWER)
-        begun = self.ledger.begin(event)
-        decided = replace(decision, turn=begun.history.turn, limit=3)
-        final = runs.decide(run, owner, decided, begun=begun, ceiling=50, key=key)
-        assert final is not None
-        assert final.outcome == decision.outcome
+        settled = runs.settle(
+            run, owner, key, turn=Turn(text=ANSWER), until="delivered", event=lambda _: event
+        )
+        assert settled is not None
+        assert settled.begun is not None
+        after = runs.decide(
+            run,
+            owner,
+            replace(decision, turn=settled.begun.history.turn, limit=3),
+            begun=settled.begun,
+            ceiling=50,
+            key=key,
+            phase="dispatched",
+            told=TOLD,
+            is_leased=True,
+        )
+        assert after is not None
+        assert after.decision is not None
+        assert after.decision.outcome == decision.outcome
 
 
 def _registry(folder: str, how: str):

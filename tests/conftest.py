@@ -115,6 +115,29 @@ def cluster():
 
 
 @pytest.fixture
+def pooled(cluster):
+    """Return the address of a pgbouncer that gives each transaction another connection."""
+    from support import wait_for  # not before coverage counts lines
+
+    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        pytest.skip("there is no pgbouncer (Debian: apt-get install pgbouncer)")
+    folder = cluster.folder
+    (folder / "bouncer.ini").write_text(
+        f"[databases]\n* = host={folder} user=tester\n[pgbouncer]\nunix_socket_dir = {folder}\n"
+        "listen_port = 6543\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 3\n"
+        "server_round_robin = 1\n"
+    )
+    user = {"user": "nobody"} if os.getuid() == 0 else {}
+    command = [program, "-q", str(folder / "bouncer.ini")]
+    bouncer = subprocess.Popen(command, stderr=subprocess.DEVNULL, **user)
+    wait_for((folder / ".s.PGSQL.6543").exists)
+    yield f"postgresql://tester@/postgres?host={folder}&port=6543&schema=pooled"
+    bouncer.terminate()
+    bouncer.wait()
+
+
+@pytest.fixture
 def git_project(tmp_path):
     """A git project with one commit."""
     project = tmp_path / "project"

@@ -59,6 +59,7 @@ NOTYET_TOML: dict[str, Table] = {
     "`[gates.NAME]`": schema.GATE,
     "`[observers.NAME]`": schema.OBSERVER,
     "`[ledger]`": schema.LEDGER,
+    "`[share]`": schema.SHARE,
     "`[start]`": schema.START,
     "`[read]`": schema.READ,
     "`[reply]`": schema.REPLY,

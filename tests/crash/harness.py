@@ -30,6 +30,7 @@ from postgres_server import missing
 
 KNOWING = ("knows", "cannot know", "cannot be reopened")
 PATIENCE = 30.0
+LEASE = 0.4  # of a supervisor that is suspended for longer
 
 
 def in_child(work, world, target):
@@ -84,13 +85,14 @@ def suspended(scenario, knowing, first):
     """Suspend a supervisor for longer than its lease; return what is wrong when it went on."""
     function, script = SCENARIOS[scenario]
     with folder() as place:
-        world = World(place, script, knowing, lease=0.4)
+        world = World(place, script, knowing, lease=LEASE)
         pid = begun(function, world, first, signal.SIGSTOP)
         try:
             is_suspended = os.WIFSTOPPED(ended(pid))
             if is_suspended and not expired(world):
                 os.kill(pid, signal.SIGCONT)
                 is_suspended = os.WIFSTOPPED(ended(pid))
+            time.sleep(LEASE)  # the supervisor's own clock has to say it, too
             before = snapshot(world)
             after = World(place, script, knowing, is_recovering=True, machine="another")
             after.prompts_before = world.read("got")

@@ -42,6 +42,7 @@ until [ -e started ]; do sleep 0.05; done
 SERVES = """notyet page --no-open > address & pid=$!
 until [ -s address ]; do sleep 0.05; done
 """
+SHARED = "NOTYET_SHARE=postgresql://me@127.0.0.1:1/x"
 WITH = "notyet with scripted:agent.toml Go."
 # What is run, in a new project; the last command counts.
 RUNS = {
@@ -55,6 +56,9 @@ RUNS = {
     ("status", 1): "notyet status",
     ("status", 2): "notyet status --why --payload missing.json",
     ("hosts", 0): "notyet hosts",
+    ("ship", 0): f"{SHARED} notyet ship",
+    ("ship", 1): GATES + STOP + f"notyet hook --host claude < stop.json\n{SHARED} notyet ship",
+    ("ship", 2): "notyet ship",
     ("hosts", 2): "notyet hosts claude",
     ("with", 0): AGENT + WITH,
     ("with", 1): GATES + AGENT + f"NOTYET_LEDGER=/dev/null {WITH}",

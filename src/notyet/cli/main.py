@@ -55,6 +55,7 @@ COMMANDS = {
     "worker": "notyet.cli.worker",
     "log": "notyet.cli.log",
     "page": "notyet.cli.page",
+    "ship": "notyet.cli.ship",
     "hook": "notyet.cli.hook",
     **{name: f"notyet.cli.{name}" for name in _OF_HOSTS},
     "validate": "notyet.cli.validate",
@@ -66,7 +67,7 @@ COMMANDS = {
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Set up": ("init", "install", "uninstall", "hosts", "trust", "off", "on"),
     "Every day": ("check", "status"),
-    "Look back": ("log", "page", "replay"),
+    "Look back": ("log", "page", "replay", "ship"),
     "Agents": ("with", "tasks"),
     "Fleets": ("submit", "worker"),
     "Plumbing": ("hook", *_OF_HOSTS, "validate", "schema", "completion", "demo"),

@@ -25,7 +25,7 @@ from notyet.install.launcher import (
 )
 from notyet.install.notyet_line import LAUNCHER
 from notyet.install.settings import CannotInstall, installable, settings_of
-from notyet.ledger.connection import LEDGER, default_path
+from notyet.ledger.connection import LEDGER, SHIP_STAMP, SHIP_STATE, default_path
 from notyet.ledger.logs import log_files
 from notyet.ledger.repair import is_ours
 
@@ -53,7 +53,7 @@ _OURS = (
     "demo",
     "install.lock",
 )  # in the state folder
-_LEDGER = ("", "-wal", "-shm", ".lock")  # the endings of its files
+_LEDGER = ("", "-wal", "-shm", ".lock", SHIP_STAMP, SHIP_STATE)  # the endings of its files
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

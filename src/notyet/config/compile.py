@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from notyet.config.compiled import FileObserver, FileSettings
 from notyet.config.document import BadSyntax, Document, Mistake
 from notyet.config.files import ConfigFile
-from notyet.config.find import KIND_NOTYET, LOCAL_SOURCE, parent
+from notyet.config.find import FILE_NAME, KIND_NOTYET, LOCAL_SOURCE, parent, user_folder
 from notyet.config.pyproject import TABLE, in_place, is_pyproject
 from notyet.config.readers import READERS, read_file, read_json
 from notyet.config.schema import ALL, FORMATS, GATE, MAIN, OBSERVER, SUBAGENTS
@@ -154,6 +154,7 @@ class _NotyetToml:
         value = self._value
         read = value.get("read", {})
         observers = value.get("observers", {})
+        share = self._share(value.get("share", {}))
         return FileSettings(
             file=self._file,
             gates=self._gates(),
@@ -161,6 +162,8 @@ class _NotyetToml:
             members=self._members(value.get("members", ())),
             root=value.get("root", False),
             ledger=value.get("ledger", {}),
+            share=share,
+            shares=bool(share.get("to") or share.get("otel")),
             observers=tuple(self._observer(name, entry) for name, entry in observers.items()),
             start_tell=value.get("start", {}).get("tell"),
             read_hosts=tuple(dict.fromkeys(read.get("hosts", ()))),
@@ -178,6 +181,16 @@ class _NotyetToml:
             self._warnings.append(self._examined.mistake(("members",), message))
             return ()
         return tuple(dict.fromkeys(globs))
+
+    def _share(self, share: dict[str, Any]) -> dict[str, Any]:
+        """Return where stops are copied to; nothing in a project's file, where it is a mistake."""
+        users = os.path.join(user_folder(os.environ), FILE_NAME)
+        if not share or os.path.realpath(self._file) == os.path.realpath(users):
+            return share
+        message = "`share` would send your stops to an address that a project chooses"
+        hint = "move it to ~/.config/notyet/notyet.toml"
+        self._mistakes.append(self._examined.mistake(("share",), message, hint))
+        return {}
 
     def _openclaw(self, path: str) -> str:
         """Return the path of OpenClaw's file, which sets `max_blocks` (J9)."""

@@ -6,6 +6,8 @@ YAML. Records are JSON files in the XDG state folder, under the place of the fil
 
 from __future__ import annotations
 
+from _imp import source_hash  # a hash that is loaded already
+
 from notyet import light
 from notyet.config.find import state_folder, text_of, trusted_part
 from notyet.config.records import place_of, record_path, work_tree
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 FORMAT = 2  # of compiled settings; raise it with every change that an older reader misreads
 _MOST_BYTES = 64 * 1024 * 1024
 # Keys that mean nothing alone.
-_QUIET = frozenset({"format", "file", "limits", "reply", "root", "start_tell"})
+_QUIET = frozenset({"format", "file", "limits", "reply", "root", "shares", "start_tell"})
 _ENOENT = 2
+_SEAL = "\0sealed "
 DAMAGED = (ValueError, TypeError, KeyError, AttributeError)  # what reading a damaged record raises
 
 
@@ -52,6 +55,9 @@ class FileSettings(Record, kw_only=True):
     root: bool = False  # files in the folders above do not count
     observers: tuple[FileObserver, ...] = ()
     ledger: Mapping[str, Any] = {}  # how much is kept; ignored but in the user's own file
+    # Not in the compiled form: an address may have a password, which is stored nowhere else.
+    share: Mapping[str, Any] = {}
+    shares: bool = False  # stops are copied to a team's database; ignored but in the user's file
     start_tell: bool | None = None
     read_hosts: tuple[str, ...] = ()
     # Where its gates run, and whose files are read: ssh://host/path, or "local" to override what
@@ -67,11 +73,11 @@ class FileSettings(Record, kw_only=True):
 def freeze(settings: FileSettings) -> dict[str, Any]:
     """Return settings as plain JSON types, for a record.
 
-    Mistakes and warnings are left out, and starters: a supervisor compiles them from the trusted
-    text, so that hooks need not read them.
+    Mistakes, warnings and addresses are left out, and starters: a supervisor compiles them from
+    the trusted text, so that hooks need not read them.
     """
     frozen = _said(settings)
-    for name in ("mistakes", "warnings", "starters"):
+    for name in ("mistakes", "warnings", "starters", "share"):
         frozen.pop(name, None)
     return {"format": FORMAT} | frozen
 
@@ -164,6 +170,11 @@ class Trusted(Record, kw_only=True):
     at: float = 0.0  # when a person trusted it; 0: the user's own file, which needs no trust
     folder: str = ""  # the id of the file's folder, which another folder of that name does not have
     work_tree_of: str = ""  # of a note, see `note_work_trees`
+
+    @property
+    def is_sealed(self) -> bool:
+        """True if the record does not have the text: see `sealed`."""
+        return self.content.startswith(_SEAL)
 
 
 def read_record(state: str, path: str, place: str = "") -> Trusted | None:
@@ -284,7 +295,13 @@ def is_unchanged(record: Trusted, text: str, *, is_users: bool = False) -> bool:
 
     A record of the user's own file, which needed no trust, counts only while `is_users`.
     """
-    return record.content == text and bool(record.at or is_users)
+    content = sealed(text) if record.is_sealed else text
+    return record.content == content and bool(record.at or is_users)
+
+
+def sealed(text: str) -> str:
+    """Return what a record keeps of a text that may have a password: enough to know it again."""
+    return _SEAL + source_hash(0, text.encode("utf-8", "surrogateescape")).hex()
 
 
 def are_silent(paths: list[str], scope: str, environ: Mapping[str, str]) -> bool:

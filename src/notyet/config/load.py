@@ -56,6 +56,7 @@ class Setup(Record, kw_only=True):
     limit_files: Mapping[str, str] = {}  # the file that sets each of them
     observers: tuple[FileObserver, ...] = ()
     ledger: Mapping[str, Any] = {}  # how much the user wants kept
+    shares: bool = False  # the user's stops are copied to a team's database
     notifications: tuple[Mapping[str, Any], ...] = ()
     reply: Mapping[str, str] = {}
     start_tell: bool = False
@@ -379,6 +380,7 @@ class Layers:
             limit_files=limit_files,
             observers=tuple(observers.values()),
             ledger=ledger,
+            shares=any(settings.shares and file.is_users for file, settings in layers),
             notifications=tuple(notifications),
             reply=reply,
             start_tell=tell,

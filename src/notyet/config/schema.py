@@ -11,6 +11,7 @@ from typing import Literal
 
 from notyet.config.document import described
 from notyet.config.shapes import (
+    Address,
     Age,
     Choice,
     Either,
@@ -272,6 +273,30 @@ LEDGER = Table(
         ),
     }
 )
+SHARE = Table(
+    fields={
+        "to": Field(
+            Address(
+                schemes=("postgresql", "postgres"),
+                words='an address like "postgresql://USER@HOST/DATABASE"',
+            ),
+            doc="The PostgreSQL database that gets your finished stops, at most once a minute.",
+        ),
+        "words": Field(
+            Flag(),
+            default=False,
+            doc="`true`: with the words of agents and gates, and with folders. Else none of these "
+            "leaves the machine.",
+        ),
+        "otel": Field(
+            Address(
+                schemes=("http", "https"),
+                words='an address like "http://HOST:4318"',
+            ),
+            doc="The OpenTelemetry receiver (OTLP over HTTP) that gets spans and metrics of them.",
+        ),
+    }
+)
 READ = Table(
     fields={
         "hosts": Field(
@@ -338,6 +363,11 @@ NOTYET_TABLE = Table(
         "ledger": Field(
             LEDGER,
             doc="How much history is kept. Only in your own `notyet.toml`, not in a project's.",
+        ),
+        "share": Field(
+            SHARE,
+            doc="Where your stops are copied to, for a team. Only in your own `notyet.toml`, not "
+            "in a project's, which would name somebody else's address.",
         ),
         "start": Field(START, doc="What happens when an agent starts."),
         "read": Field(READ, doc="Which other files are read."),

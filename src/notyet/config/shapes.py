@@ -209,6 +209,22 @@ class Workspace(Text):
             ) from None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Address(Text):
+    """An address of another program. It may hold a password, so that no mistake shows it."""
+
+    line: bool = True
+    schemes: tuple[str, ...]
+    words: str = "an address"
+
+    def parse(self, value: str) -> str:
+        clean = super().parse(value)
+        scheme, _, place = clean.partition("://")
+        if scheme not in self.schemes or not place:
+            raise ShapeError(f"must be {self.words}", "write the whole address, with ://")
+        return clean
+
+
 def meant_workspace(text: str) -> str:
     """Return a hint for a workspace written as `scp` takes it, or with a slash too few."""
     host, colon, path = text.partition(":")

@@ -9,7 +9,16 @@ from __future__ import annotations
 import time
 from shlex import quote
 
-from notyet.config.compiled import DAMAGED, Trusted, freeze, read_record, thaw, write_record
+from notyet.config.compiled import (
+    DAMAGED,
+    Trusted,
+    freeze,
+    is_unchanged,
+    read_record,
+    sealed,
+    thaw,
+    write_record,
+)
 from notyet.config.find import KIND_NOTYET, PYPROJECT, parent, state_folder, trusted_part
 from notyet.config.load import in_project, with_checks
 from notyet.config.records import place_of, work_tree
@@ -167,8 +176,10 @@ def _record(layers: Layers, file: ConfigFile, text: str | None) -> Trusted | Non
     record = read_record(layers.state, file.path, file.place)
     if not file.is_users:  # a record without a time is of a file that was the user's own once
         return record if record is not None and record.at else None
-    if text is None or (record is not None and record.content == text):
+    if text is None:
         return record
+    if record is not None and is_unchanged(record, text, is_users=True):
+        return replace(record, content=text)
     settings = _compile(file, text)
     layers.warnings += [str(problem) for problem in (*settings.mistakes, *settings.warnings)]
     if settings.mistakes and not settings.gates:  # it may have gates that cannot be read
@@ -177,7 +188,8 @@ def _record(layers: Layers, file: ConfigFile, text: str | None) -> Trusted | Non
     # Mistakes are reported at every stop, and OpenClaw's file may say another number then (J9).
     if layers.state and not settings.mistakes and not settings.openclaw:
         try:
-            write_record(layers.state, record)
+            kept = sealed(text) if settings.shares else text
+            write_record(layers.state, replace(record, content=kept))
         except OSError as error:
             layers.warnings.append(f"{layers.state} cannot be written: {error.strerror}")
     return record

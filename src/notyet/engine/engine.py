@@ -181,6 +181,16 @@ class Engine:
         """Return True if a gate applies to this event, so that it is worth a record."""
         return bool(self._gates_for(event))
 
+    @property
+    def observed(self) -> frozenset[str]:
+        """What observers are registered for, like "stop" or "decision"."""
+        return frozenset(watch.observer.on for watch in self._watches)
+
+    @property
+    def has_starters(self) -> bool:
+        """True if `start` runs a starter."""
+        return bool(self._starters)
+
     async def tell(self, event: StopEvent, decision: Decision) -> None:
         """Notify the observers of a decision that was made with `decide` and is in force now."""
         await _drive(notify_all(tuple(self._watches), event, decision, None, self._warn))

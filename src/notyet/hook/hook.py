@@ -205,6 +205,7 @@ class Hook:
             event=None if self.sees_all or self.is_probe() else self.event,
             members=None if self.sees_all or self.is_probe() else self._members,
         )
+        self.call.shares = setup.shares
         if setup.linked and not self.sees_all and not self.is_probe():
             from notyet.config.compiled import note_work_trees
 

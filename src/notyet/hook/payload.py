@@ -93,6 +93,7 @@ class HostCall:
         self.warnings: list[str] = []  # for stderr, where hosts show or log it
         self.is_out_of_time = False
         self.ledger: Ledger | None = None  # once it is opened
+        self.shares = False  # whether the user's stops are copied to a team's database
         self._started_in: dict[str, str] = {}  # by session
         self._read = read
         self._payload: dict[str, Any] | Exception | OutOfTime | None = None

@@ -110,6 +110,8 @@ def _code(error: Exception) -> int:
 # The file.
 
 LEDGER = "ledger.db"
+# Endings of files beside it, for `notyet ship`: the time of its last start, and how far it came.
+SHIP_STAMP, SHIP_STATE = ".ship", ".shipped"
 FIRST_VERSION = 1
 VERSION = 7  # of the tables; migrations.py brings an older file up to it
 APPLICATION = 0x6E747964  # "ntyd", in the file's header

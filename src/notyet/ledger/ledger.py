@@ -34,7 +34,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     import sqlite3
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from notyet.core.event import StartEvent, StopEvent
     from notyet.core.plan import Wanted
@@ -161,6 +161,14 @@ class Ledger:
 
     def begin(self, event: StopEvent, patience: float | None = None) -> Begun:
         """Enter a stop: number its turn, and find out if the host overrode the last one (B11)."""
+        enter = self.entering(event)
+        self.connection.for_one_stop = self.called_at is not None
+        begun = self.connection.write(enter, patience)
+        self.newest = begun.stop if not begun.repeats else self.newest
+        return begun
+
+    def entering(self, event: StopEvent) -> Callable[[sqlite3.Connection], Begun]:
+        """Return what enters a stop inside a transaction."""
         digest, stored = event_row(event)
         token = light.urandom(8)
         place = stored_folder(event.cwd)
@@ -187,10 +195,7 @@ class Ledger:
             deciding_here[token] = ref(begun, lambda _: _forget(token))
             return begun
 
-        self.connection.for_one_stop = self.called_at is not None
-        begun = self.connection.write(enter, patience)
-        self.newest = begun.stop if not begun.repeats else self.newest
-        return begun
+        return enter
 
     def record(
         self, begun: Begun, decision: Decision, ceiling: int = 0, patience: float | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from notyet.core.record import replace
 from notyet.errors import Refused
 from notyet.ledger.leases import is_over
 from notyet.ledger.task_rows import (
@@ -16,7 +17,7 @@ from notyet.ledger.task_rows import (
     result_of,
     storable,
 )
-from notyet.ledger.transitions import delivery_key, look
+from notyet.ledger.transitions import Outgoing, delivery_key, look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from notyet.core.task import Announcement, Result
     from notyet.ledger.connection import Connection
+    from notyet.ledger.transitions import Seen
 
 _DROP = """
     UPDATE outbox SET status = 'dismissed', error =
@@ -42,10 +44,16 @@ _DROP = """
 
 
 _TELL = f"""
-    UPDATE outbox SET told = CASE told WHEN {NOT_YET} THEN {TELLING} WHEN {TELLING} THEN {UNKNOWN}
+    UPDATE outbox SET told = CASE told WHEN {NOT_YET} THEN ? WHEN {TELLING} THEN {UNKNOWN}
       ELSE told END
     WHERE task = ? AND owner + 0 = ? RETURNING told
 """
+_LEASE = """
+    UPDATE outbox SET status = 'leased'
+    WHERE task = ? AND owner + 0 = ? AND status IN ('pending', 'leased')
+    RETURNING key, result, attempts + 1
+"""
+_RESULT = "SELECT result FROM outbox WHERE task = ? ORDER BY created_at DESC LIMIT 1"
 NEWEST = "SELECT key, status FROM outbox WHERE task = ? ORDER BY created_at DESC LIMIT 1"
 
 
@@ -60,15 +68,28 @@ class Outbox:
 
         Only refusals count as attempts: a crash says nothing of the consumer.
         """
+        return self._connection.write(lambda db: _lease(db, task, owner))
 
-        def take(db: sqlite3.Connection) -> Announcement | None:
-            row = db.execute(
-                "UPDATE outbox SET status = 'leased'"
-                " WHERE task = ? AND owner + 0 = ? AND status IN ('pending', 'leased')"
-                " RETURNING key, result, attempts + 1",
-                (task, owner),
-            ).fetchone()
-            return announcement_of(*row) if row is not None else None
+    def take(self, task: str, owner: int, told: int, *, is_leased: bool) -> Seen | None:
+        """Return a task with its result, which its owner hands out next; None while it is active.
+
+        `told` is TELLING if observers are to be notified, else TOLD. The mark is made before, and
+        becomes UNKNOWN where a process died meanwhile. With `is_leased`, the result is leased.
+        """
+
+        def take(db: sqlite3.Connection) -> Seen | None:
+            seen = look(db, task)
+            row = db.execute(_RESULT, (task,)).fetchone()
+            if seen is None or row is None:
+                return None
+            # The statement of an owner that was fenced finds nothing, and does not notify.
+            marked = db.execute(_TELL, (told, task, owner)).fetchall()
+            outgoing = Outgoing(
+                result=result_of(row[0]),
+                told=marked[0][0] if marked else TOLD,
+                announcement=_lease(db, task, owner) if is_leased else None,
+            )
+            return replace(seen, outgoing=outgoing)
 
         return self._connection.write(take)
 
@@ -85,8 +106,7 @@ class Outbox:
 
     def read(self, task: str) -> Result | None:
         """Return a task's result; None while it is active."""
-        sql = "SELECT result FROM outbox WHERE task = ? ORDER BY created_at DESC LIMIT 1"
-        found = self._connection.rows(sql, (task,))
+        found = self._connection.rows(_RESULT, (task,))
         return result_of(found[0][0]) if found else None
 
     def results(self, tasks: Sequence[str]) -> dict[str, Result]:
@@ -112,14 +132,6 @@ class Outbox:
             " AND status IN ('pending', 'leased')"
         )
         return bool(self._connection.rows(sql, (task, time.time())))
-
-    def tell(self, task: str, owner: int) -> int:
-        """Mark the notification of observers before it is made; return what is known of it.
-
-        Make it if that is `TELLING`. It is `UNKNOWN` where a process died while it made it.
-        """
-        found = self._connection.write(lambda db: db.execute(_TELL, (task, owner)).fetchall())
-        return found[0][0] if found else TOLD
 
     def told(self, task: str, owner: int) -> None:
         """Record that the observers were notified."""
@@ -214,6 +226,11 @@ class Outbox:
         if row is None:
             raise Refused(f"task {task} has no result yet; list tasks with: notyet tasks")
         return row
+
+
+def _lease(db: sqlite3.Connection, task: str, owner: int) -> Announcement | None:
+    row = db.execute(_LEASE, (task, owner)).fetchone()
+    return announcement_of(*row) if row is not None else None
 
 
 def _is_main(db: sqlite3.Connection, task: str) -> bool:

@@ -85,6 +85,12 @@ class PastStop(Record, kw_only=True):
     event: StopEvent
     odd: tuple[str, ...] = ()  # values that this version of notyet does not know
 
+    @property
+    def may_change(self) -> bool:
+        """True if its outcome may change: a host overrides a send-back before the next stop."""
+        is_undecided = self.outcome == "asking" or self.why == "lost"
+        return is_undecided or (self.outcome == "blocked" and not self.followed)
+
 
 class PastAgent(Record, kw_only=True):
     """An agent, and the outcome of its last stop."""
@@ -128,7 +134,7 @@ def find(db: sqlite3.Connection, wanted: StopFilter) -> list[int]:
     return found if wanted.most < 0 else found[: wanted.most]
 
 
-def _of_outcomes(wanted: tuple[str, ...]) -> tuple[str, ...]:
+def of_outcomes(wanted: tuple[str, ...]) -> tuple[str, ...]:
     """Return a condition for stops with some outcomes, or in groups of them; and its values."""
     outcomes = [name for name in OUTCOMES if group_of(name, "") in wanted and name != "skipped"]
     outcomes += [name for name in wanted if name not in GROUPS]
@@ -182,7 +188,7 @@ class Conditions:
         self.values: list[Any] = []
         self.add("s.id > ? AND s.id < ?", wanted.after, wanted.before or ALL)
         if wanted.outcomes:
-            self.add(*_of_outcomes(wanted.outcomes))
+            self.add(*of_outcomes(wanted.outcomes))
         if wanted.session:
             self.add(_OF_SESSION, *session_range(wanted), session_text(wanted))
         if wanted.place:

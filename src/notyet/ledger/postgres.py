@@ -45,6 +45,8 @@ except ImportError as missing:  # also where it finds no library of PostgreSQL
         "it needs psycopg, which is not installed; in a checkout, run: pip install '.[postgres]'",
     ) from missing
 
+PostgresError = psycopg.Error  # for those that import psycopg only through this module
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeVar
@@ -71,22 +73,25 @@ _MOST_DUPLICATES = 3  # then it is no race: the next try would have found the ro
 _LOST_RACE = {_DUPLICATE, _LOCKED, "40001", "40P01"}  # others: conflict, deadlock
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02  # after a lost race
 _RECONNECT_PAUSE = 0.05
+_NO_TABLES = {"42P01", "3F000"}
 _STARTING = ("starting up", "shutting down", "recovery", "not yet accepting", "too many clients")
 
 
 class Address:
     """Where a ledger is: the URL without its password for people, and all of it for psycopg."""
 
-    def __init__(self, url: str) -> None:
+    grants = ""  # what gives a role the rights that it needs, where that is not the whole schema
+
+    def __init__(self, url: str, schema: str = SCHEMA) -> None:
         self.shown = masked(url)
         place, _, query = url.partition("?")
         options = [part for part in query.split("&") if part]
         own = [part for part in options if part.startswith("schema=")]
         others = "&".join(part for part in options if part not in own)
-        self.schema = own[-1].partition("=")[2] if own else SCHEMA
+        self.schema = own[-1].partition("=")[2] if own else schema
         if not _SCHEMA_NAME.fullmatch(self.schema):
             what = "its schema must be a name of small letters, digits and _"
-            raise LedgerError(self.shown, f"{what}; write for example ?schema={SCHEMA}")
+            raise LedgerError(self.shown, f"{what}; write for example ?schema={schema}")
         try:
             known = conninfo_to_dict(f"{place}?{others}" if others else place)
         except psycopg.ProgrammingError:
@@ -384,12 +389,8 @@ class PostgresConnection(Connection):
 
     def _is_broken(self, error: BaseException | None) -> bool:
         """Return True if a connection broke, or cannot be made yet, so that a new one may help."""
-        code = _code(error)
-        if code is not None or not isinstance(error, psycopg.OperationalError):
-            return (code or "").startswith(("57P", "08", "25P03"))
-        # Errors of connecting have no code. A server that answers has a reason, unless it starts.
-        text = str(error)
-        return self._was_open or "FATAL" not in text or any(word in text for word in _STARTING)
+        is_nameless = isinstance(error, psycopg.OperationalError) and _code(error) is None
+        return is_broken(error) or (is_nameless and self._was_open)
 
     def _lacking(self, role: str, said: str, *, is_writing: bool) -> str:
         """Say which right a role lacks; those that open it to read need not write."""
@@ -405,27 +406,50 @@ class PostgresConnection(Connection):
         self, error: BaseException | None, patience: float = 0.0, *, is_writing: bool = False
     ) -> LedgerError:
         """Return the LedgerError for any error: what happened, and what to do."""
-        code = _code(error)
-        said = _first_line(error).replace(str(self._address.options.get("password") or "\0"), "***")
-        role = self._address.options.get("user") or "your role"
-        if code in _LOST_RACE - {_DUPLICATE}:
-            return LedgerBusy(self.path, f"other processes locked it for over {patience:.2g} s")
-        if isinstance(error, psycopg.OperationalError) and code is None:
-            what = f"PostgreSQL cannot be reached ({said})"
-            return LedgerError(self.path, f"{what}; start it, or correct the address")
-        if code == "42501":
+        if _code(error) == "42501":
+            role = self._address.options.get("user") or "your role"
+            said = _first_line(error)
             return LedgerError(self.path, self._lacking(role, said, is_writing=is_writing))
-        if code == "25006":
-            return LedgerError(self.path, "the database is read-only; use the primary's address")
-        if code in {"53100", "53200", "53300"}:
-            return LedgerError(self.path, f"the server lacks resources ({said}); free some there")
-        if code in {"42P01", "3F000"}:
+        if _code(error) in _NO_TABLES:
             self._close()
-            what = f"the tables of the schema {self._address.schema} are gone"
-            return LedgerError(self.path, f"{what}; was it dropped? The next use creates them anew")
-        if isinstance(error, psycopg.Error | OSError):
-            return LedgerError(self.path, f"PostgreSQL reports: {said}")
-        return LedgerError(self.path, f"{type(error).__name__}: {error}")
+        return fault(self._address, error, patience)
+
+
+def is_broken(error: BaseException | None) -> bool:
+    """Return True if a connection broke, or cannot be made yet: the server starts, say."""
+    code = _code(error)
+    if code is not None or not isinstance(error, psycopg.OperationalError):
+        return (code or "").startswith(("57P", "08", "25P03"))
+    # Errors of connecting have no code. A server that answers has a reason, unless it starts.
+    text = str(error)
+    return "FATAL" not in text or any(word in text for word in _STARTING)
+
+
+def fault(address: Address, error: BaseException | None, patience: float = 0.0) -> LedgerError:
+    """Return the LedgerError for any error: what happened, and what to do."""
+    code = _code(error)
+    said = _first_line(error).replace(str(address.options.get("password") or "\0"), "***")
+    role = address.options.get("user") or "your role"
+    path, schema = address.shown, address.schema
+    if code in _LOST_RACE - {_DUPLICATE}:
+        return LedgerBusy(path, f"other processes locked it for over {patience:.2g} s")
+    if isinstance(error, psycopg.OperationalError) and code is None:
+        what = f"PostgreSQL cannot be reached ({said})"
+        return LedgerError(path, f"{what}; start it, or correct the address")
+    if code == "42501":
+        grant = address.grants or f"CREATE SCHEMA {schema} AUTHORIZATION {role}"
+        what = f"{role} lacks a right ({said})"
+        return LedgerError(path, f"{what}; have an administrator run: {grant}")
+    if code == "25006":
+        return LedgerError(path, "the database is read-only; use the primary's address")
+    if code in {"53100", "53200", "53300"}:
+        return LedgerError(path, f"the server lacks resources ({said}); free some there")
+    if code in _NO_TABLES:
+        what = f"the tables of the schema {schema} are gone"
+        return LedgerError(path, f"{what}; was it dropped? The next use creates them anew")
+    if isinstance(error, psycopg.Error | OSError):
+        return LedgerError(path, f"PostgreSQL reports: {said}")
+    return LedgerError(path, f"{type(error).__name__}: {error}")
 
 
 class _Tables:

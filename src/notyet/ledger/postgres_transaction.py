@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _IDLE = "10s"  # a suspended process must not keep its locks: others wait for them
 _MONTH = 30 * 86_400  # seconds; no process waits for the fate of a COMMIT that long
 # Where it is off, a crash of the server undoes what was committed: a prompt would be sent again.
-_SYNCHRONOUS = (
+SYNCHRONOUS = (
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
     " ELSE current_setting('synchronous_commit') END"
 )
@@ -192,7 +192,7 @@ class Transaction:
         settings = {
             "lock_timeout": f"'{max(1, round(self._patience * 1000))}ms'",
             "idle_in_transaction_session_timeout": f"'{_IDLE}'",
-            "synchronous_commit": _SYNCHRONOUS,
+            "synchronous_commit": SYNCHRONOUS,
         }
         set_all = ", ".join(f"set_config('{name}', {to}, true)" for name, to in settings.items())
         version = f"(SELECT max(version) FROM {self._schema}.ledger_version)"

@@ -1,7 +1,8 @@
 """The moves of supervised runs: each is one guarded transaction.
 
-A move returns False or None if the run is no longer in the state its caller saw: a person or a
-signal was faster, or another process owns it now. The caller then looks again.
+A move of a task's owner returns the task as it is afterwards, so that the owner need not look. It
+returns None if the run is no longer in the state that its caller saw: a person or a signal was
+faster, or another process owns it now. The caller then looks again.
 """
 
 from __future__ import annotations
@@ -9,24 +10,28 @@ from __future__ import annotations
 import time
 
 from notyet.core.record import replace
-from notyet.core.task import Run
+from notyet.core.task import Announcement, Run, Steer
 from notyet.core.verdict import Allow, Block, Decision, Halt
 from notyet.errors import Refused
-from notyet.ledger.task_rows import json_of_turn, storable
+from notyet.ledger.task_rows import NOT_YET, json_of_turn, storable, turn_of
 from notyet.ledger.transitions import (
     LOOK_AT_RUN,
     LOOK_AT_STEER,
     NOT_SENT,
+    Outgoing,
     can,
+    children,
     clear_machine_messages,
+    delivery_key,
     drop_stop,
     fail_stop,
     freeze,
     give_back,
-    has_others,
+    is_from_user,
     look,
     move,
     new_run,
+    queued_messages,
     reserve,
     run_id,
     send_messages,
@@ -37,16 +42,16 @@ from notyet.ledger.transitions import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from typing import Literal
 
-    from notyet.core.event import Ending
+    from notyet.core.event import Ending, StopEvent
     from notyet.core.session import Turn
     from notyet.core.task import Result, Sent, Signal
     from notyet.core.verdict import Outcome
     from notyet.ledger import Begun
     from notyet.ledger.ledger import Ledger
-    from notyet.ledger.transitions import Seen
+    from notyet.ledger.transitions import Phase, Seen
 
 _SIGNALS: Mapping[Ending, Signal] = {
     "killed": "kill",
@@ -67,44 +72,50 @@ class Runs:
         self._ledger = ledger
         self._connection = ledger.connection
 
-    def finish(self, run: str, turn: Turn, ending: Ending, owner: int) -> bool:
+    def finish(self, run: str, turn: Turn, ending: Ending, owner: int) -> Seen | None:
         """Record that a run's turn has ended; a success replaces a transient error."""
 
-        def note(db: sqlite3.Connection) -> bool:
+        def note(db: sqlite3.Connection) -> Seen | None:
             seen = _owned(db, run, owner)
-            if seen is None or not can(seen.run, "finish"):
-                return False
-            if seen.run.state == "settling" and not _heals(seen.run, ending):
-                return False
-            return move(
-                db,
-                seen.run,
-                "finish",
-                ending=ending,
-                turn=json_of_turn(turn),
-                finished_at=time.time(),
-            )
+            return seen and _finished(db, seen, turn, ending)
 
         return self._connection.write(note)
 
     def settle(
-        self, run: str, owner: int, key: str, overdue: Collection[str] | None = None
-    ) -> bool:
+        self,
+        run: str,
+        owner: int,
+        key: str,
+        *,
+        turn: Turn | None = None,
+        until: str | None = None,
+        overdue: Collection[str] = (),
+        phase: Phase = "reserved",
+        event: Callable[[Seen], StopEvent | None] = lambda _: None,
+    ) -> Seen | None:
         """Move a settled run to its gates, or continue it with queued messages.
 
-        With `overdue`, the children that did not end in time, not while others are active: one may
-        have started since the caller looked (K9).
+        With a `turn`, its success is recorded as well. `until` says how far its children have to be
+        (K9); it does not wait for the `overdue` ones, nor if its user spoke. `event` returns the
+        stop that is entered for its gates, in the same transaction.
         """
 
-        def settle(db: sqlite3.Connection) -> bool:
+        def settle(db: sqlite3.Connection) -> Seen | None:
             seen = _owned(db, run, owner)
+            if seen is not None and turn is not None:
+                seen = _finished(db, seen, turn, "done")
             if seen is None or seen.run.state != "settling":
-                return False
-            if send_messages(db, seen, key):
-                return True
-            if overdue is not None and has_others(db, seen.task.id, overdue):
-                return False
-            return move(db, seen.run, "settle")
+                return None
+            messages = queued_messages(db, seen.task.id)
+            waiting = children(db, seen.task.id, until) if until is not None else []
+            if set(waiting) - set(overdue) and not is_from_user(messages):
+                return seen if turn is not None else None
+            if messages:
+                return send_messages(db, seen, messages, key, phase)
+            move(db, seen.run, "settle")
+            seen = replace(seen, run=replace(seen.run, state="gating"))
+            stop = event(seen)
+            return replace(seen, begun=self._ledger.entering(stop)(db)) if stop else seen
 
         return self._connection.write(settle)
 
@@ -117,13 +128,17 @@ class Runs:
         begun: Begun | None,
         ceiling: int,
         key: str,
-    ) -> Decision | None:
+        phase: Phase = "reserved",
+        told: int = NOT_YET,
+        is_leased: bool = False,
+    ) -> Seen | None:
         """Record a decision together with what follows from it: a steer, or the end of the task.
 
-        None if the run is no longer gating: the decision is dropped (K6).
+        None if the run is no longer gating: the decision is dropped (K6). The owner sends the
+        steer next if its `phase` is dispatched; for `told` and `is_leased` see `freeze`.
         """
 
-        def settle(db: sqlite3.Connection) -> Decision | None:
+        def settle(db: sqlite3.Connection) -> Seen | None:
             seen = _owned(db, run, owner)
             if seen is None or seen.run.state != "gating":
                 if begun is not None:
@@ -132,17 +147,31 @@ class Runs:
             final = decision
             if begun is not None:
                 final = self._ledger.count(db, begun, decision, ceiling)
+            seen = replace(seen, decision=final)
             if isinstance(final.verdict, Block):
-                stop = begun.stop if begun is not None else 0
-                reserve(db, seen, key, "gate", final.verdict.prompt, stop=stop)
+                prompt = final.verdict.prompt
+                steer = Steer(key=key, run=run, source="gate", prompt=prompt, phase=phase)
                 db.execute("UPDATE tasks SET steers = steers + 1 WHERE id = ?", (seen.task.id,))
-                move(db, seen.run, "block")
-                return final
+                stop = begun.stop if begun is not None else 0
+                return reserve(db, replace(seen, steers=seen.steers + 1), "block", steer, stop)
             # A result of a child that came meanwhile is sent first, and the gates run again (K9).
             # Each is sent once, so that this ends.
-            if isinstance(final.verdict, Halt) or not send_messages(db, seen, key):
-                freeze(db, seen, "allow", seen.run.ending or "done", decision=final)
-            return final
+            is_halted = isinstance(final.verdict, Halt)
+            messages = [] if is_halted else queued_messages(db, seen.task.id)
+            if messages:
+                return send_messages(db, seen, messages, key, phase)
+            ending = seen.run.ending or "done"
+            result = freeze(
+                db, seen, "allow", ending, decision=final, told=told, is_leased=is_leased
+            )
+            if result is None:  # a worker begins it again
+                return seen
+            leased = (
+                Announcement(key=delivery_key(seen.task.id), result=result) if is_leased else None
+            )
+            run_now = replace(seen.run, state="ended", ending=ending)
+            outgoing = Outgoing(result=result, told=told, announcement=leased)
+            return replace(seen, run=run_now, outgoing=outgoing)
 
         return self._connection.write_through(settle)
 
@@ -163,8 +192,14 @@ class Runs:
                 raise Refused(f"task {task} was steered just now; try again in {left:.1f} s")
             # A first prompt that is only reserved was not sent: send it along.
             first = f"{seen.run.prompt}\n\n" if seen.run.sent == "reserved" else ""
-            reserve(db, seen, key, "manual", first + prompt)
-            move(db, seen.run, "steer")
+            steer = Steer(
+                key=key,
+                run=seen.run.id,
+                source="manual",
+                prompt=first + prompt,
+                phase="reserved",
+            )
+            reserve(db, seen, "steer", steer)
             db.execute("UPDATE tasks SET steered_at = ? WHERE id = ?", (time.time(), task))
             clear_machine_messages(db, task)
             tell_owner(db, seen, mover)
@@ -201,29 +236,30 @@ class Runs:
                 (task, kind, key, storable(text), time.time()),
             )
             if seen.run.state == "gating" and kind == "user":
-                send_messages(db, seen, steer)
+                send_messages(db, seen, queued_messages(db, task), steer)
             tell_owner(db, seen, mover)
 
         self._connection.write_through(keep)
 
-    def dispatch(self, key: str, owner: int) -> bool:
+    def dispatch(self, key: str, owner: int) -> Seen | None:
         """Mark a steer as dispatched: from now on it may have arrived."""
 
-        def mark(db: sqlite3.Connection) -> bool:
+        def mark(db: sqlite3.Connection) -> Seen | None:
             seen = _steered(db, key, owner)
-            if seen is not None:
-                db.execute("UPDATE steers SET phase = 'dispatched' WHERE key = ?", (key,))
-            return seen is not None
+            if seen is None or seen.steer is None:
+                return None
+            db.execute("UPDATE steers SET phase = 'dispatched' WHERE key = ?", (key,))
+            return replace(seen, steer=replace(seen.steer, phase="dispatched"))
 
         return self._connection.write(mark)
 
-    def accept(self, key: str, owner: int) -> bool:
+    def accept(self, key: str, owner: int) -> Seen | None:
         """Start the run that an accepted steer begins (K2)."""
 
-        def carry_on(db: sqlite3.Connection) -> bool:
+        def carry_on(db: sqlite3.Connection) -> Seen | None:
             seen = _steered(db, key, owner)
             if seen is None or seen.steer is None:
-                return False
+                return None
             now = time.time()
             generation = seen.run.generation + 1
             run = Run(
@@ -242,20 +278,15 @@ class Runs:
             new_run(db, run)
             # A subagent's task is one turn, with one budget (B4).
             opens_turn = run.source == "user" and seen.task.scope == "agent"
+            user_turn = seen.user_turn + opens_turn
             answer = seen.run.turn.text if seen.run.turn is not None else ""
+            rejected = storable(answer) if answer.strip() else seen.rejected
             db.execute(
-                "UPDATE tasks SET run = ?, generation = ?, user_turn = user_turn + ?,"
-                " rejected = CASE WHEN ? = 1 THEN ? ELSE rejected END WHERE id = ?",
-                (
-                    run.id,
-                    generation,
-                    int(opens_turn),
-                    int(bool(answer.strip())),
-                    storable(answer),
-                    seen.task.id,
-                ),
+                "UPDATE tasks SET run = ?, generation = ?, user_turn = ?, rejected = ?"
+                " WHERE id = ?",
+                (run.id, generation, user_turn, rejected, seen.task.id),
             )
-            return True
+            return replace(seen, run=run, user_turn=user_turn, rejected=rejected, steer=None)
 
         return self._connection.write(carry_on)
 
@@ -340,6 +371,18 @@ def _steered(db: sqlite3.Connection, key: str, owner: int) -> Seen | None:
     if seen is None or seen.owner != owner or seen.run.state != "steering":
         return None
     return seen if seen.steer is not None and seen.steer.key == key else None
+
+
+def _finished(db: sqlite3.Connection, seen: Seen, turn: Turn, ending: Ending) -> Seen | None:
+    """Record how a run's turn ended; None if that is too late."""
+    run = seen.run
+    if run.state == "settling" and not _heals(run, ending):
+        return None
+    stored = json_of_turn(turn)
+    if not move(db, run, "finish", ending=ending, turn=stored, finished_at=time.time()):
+        return None
+    run = replace(run, state="settling", ending=ending, turn=turn_of(stored))
+    return replace(seen, run=run)
 
 
 def _active(seen: Seen | None, task: str) -> Seen:

@@ -11,12 +11,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
     from notyet.ledger.ledger import Ledger
     from notyet.ledger.past_stops import StopFilter
 
-    Turn = tuple[int, int]  # its agent, and its number
-    Said = tuple[str, str, float, int, int]  # a report's columns `_SAID`
+    Number = Any  # of a stop; of one agent, they can be compared
+    Turn = tuple[Any, int]  # its agent, and its number
+    Said = Sequence[Any]  # a report's columns `_SAID`
 
 MOST_COUNTED = 20_000  # the newest stops, so that the answer is fast for any ledger
 _ANSWERS = frozenset({"allowed", "blocked", "halted", "problem"})
@@ -146,45 +148,67 @@ _REPORTS = f"SELECT stop, {', '.join(_SAID)} FROM reports WHERE stop IN"
 def _count(db: sqlite3.Connection, wish: StopFilter, most: int) -> Stats:
     ids = find(db, replace(wish, most=most + 1))
     is_all = len(ids) <= most
-    ids = sorted(ids[:most])
-    outcomes: dict[str, int] = {}
-    gates: dict[tuple[str, bool], _Counting] = {}
-    times: dict[int, float] = {}
-    kinds: dict[int, str] = {}
-    for some in parts(ids):
+    tally = Tally(wish.gate)
+    for some in parts(sorted(ids[:most])):
         marks = f"({', '.join('?' * len(some))})"
-        turns: dict[int, Turn] = {}
-        sent_back: set[int] = set()
         for number, agent, turn, said, why, *asker in db.execute(_STOPS + marks, some):
             is_gone = has_lost_asker(said, *asker)
             outcome = "skipped" if is_gone else said
-            turns[number] = agent, turn
-            if outcome in _SENT_BACK:
-                sent_back.add(number)
-            outcomes[outcome] = outcomes.get(outcome, 0) + 1
-            times[number] = asker[-1]
-            kinds[number] = kind_of(outcome, "" if is_gone else why)
+            tally.add_stop(number, (agent, turn), asker[-1], outcome, "" if is_gone else why)
         for number, *row in db.execute(f"{_REPORTS}{marks} ORDER BY stop, position", some):
-            key = row[0], bool(row[3])
-            if not wish.gate or wish.gate == key[0]:
-                if key not in gates:
-                    gates[key] = _Counting()
-                gates[key].add(number, turns[number], row, is_sent_back=number in sent_back)
-    _look_further(db, gates)
-    over_time = tuple(buckets([(times[number], kinds[number]) for number in ids]))
-    counted = [
-        counting.sum(gate, watches=watches, times=times, over_time=over_time)
-        for (gate, watches), counting in gates.items()
-    ]
-    return Stats(
-        stops=len(ids),
-        is_all=is_all,
-        first_at=min(times.values(), default=0.0),
-        last_at=max(times.values(), default=0.0),
-        over_time=over_time,
-        outcomes=dict(sorted(outcomes.items(), key=lambda item: -item[1])),
-        gates=tuple(sorted(counted, key=lambda gate: (gate.watches, -gate.seconds, gate.gate))),
-    )
+            tally.add_report(number, row)
+    _look_further(db, tally.gates)
+    return tally.sum(is_all=is_all)
+
+
+class Tally:
+    """Counts stops, and then their reports, both from the oldest on."""
+
+    def __init__(self, gate: str = "") -> None:
+        self._gate = gate  # the only one that counts; empty for all
+        self.gates: dict[tuple[str, bool], _Counting] = {}
+        self._outcomes: dict[str, int] = {}
+        self._turns: dict[Number, Turn] = {}
+        self._sent_back: set[Number] = set()
+        self._times: dict[Number, float] = {}
+        self._kinds: dict[Number, str] = {}
+
+    def add_stop(self, number: Number, turn: Turn, at: float, outcome: str, why: str) -> None:
+        """Count a stop. Of one agent, the numbers of stops grow."""
+        self._turns[number] = turn
+        self._times[number] = at
+        self._kinds[number] = kind_of(outcome, why)
+        self._outcomes[outcome] = self._outcomes.get(outcome, 0) + 1
+        if outcome in _SENT_BACK:
+            self._sent_back.add(number)
+
+    def add_report(self, number: Number, said: Said) -> None:
+        """Count a report of a stop that was counted before."""
+        key = said[0], bool(said[3])
+        if self._gate and self._gate != key[0]:
+            return
+        if key not in self.gates:
+            self.gates[key] = _Counting()
+        is_sent_back = number in self._sent_back
+        self.gates[key].add(number, self._turns[number], said, is_sent_back=is_sent_back)
+
+    def sum(self, *, is_all: bool) -> Stats:
+        """Return the figures."""
+        times = self._times
+        over_time = tuple(buckets([(times[number], self._kinds[number]) for number in times]))
+        counted = [
+            counting.sum(gate, watches=watches, times=times, over_time=over_time)
+            for (gate, watches), counting in self.gates.items()
+        ]
+        return Stats(
+            stops=len(times),
+            is_all=is_all,
+            first_at=min(times.values(), default=0.0),
+            last_at=max(times.values(), default=0.0),
+            over_time=over_time,
+            outcomes=dict(sorted(self._outcomes.items(), key=lambda item: -item[1])),
+            gates=tuple(sorted(counted, key=lambda gate: (gate.watches, -gate.seconds, gate.gate))),
+        )
 
 
 _LATER = "SELECT id, turn FROM stops WHERE agent = ? AND id > ? ORDER BY id"
@@ -215,14 +239,14 @@ class _Counting:
     """One gate's reports, the oldest first."""
 
     def __init__(self) -> None:
-        self.unfixed: dict[Turn, list[int]] = {}  # send-backs, by agent and turn
+        self.unfixed: dict[Turn, list[Number]] = {}  # send-backs, by agent and turn
         self._statuses: dict[str, int] = {}
         self._seconds: list[float] = []
-        self._stops: list[int] = []  # those of the seconds
+        self._stops: list[Number] = []  # those of the seconds
         self._sent_back = 0
         self._led_to_pass = 0
 
-    def add(self, stop: int, turn: Turn, said: Said, *, is_sent_back: bool) -> None:
+    def add(self, stop: Number, turn: Turn, said: Said, *, is_sent_back: bool) -> None:
         """Count a report of a stop."""
         _gate, status, seconds, is_watching, is_held = said
         if status in _ANSWERS:
@@ -238,7 +262,7 @@ class _Counting:
             status = "held" if is_held and is_sent_back else "failed_open"
         self._statuses[status] = self._statuses.get(status, 0) + 1
 
-    def passed(self, turn: Turn, number: int) -> None:
+    def passed(self, turn: Turn, number: Number) -> None:
         """Count the send-backs before a pass in this turn."""
         if turn not in self.unfixed:
             return
@@ -253,7 +277,7 @@ class _Counting:
         gate: str,
         *,
         watches: bool,
-        times: Mapping[int, float],
+        times: Mapping[Number, float],
         over_time: Sequence[Bucket],
     ) -> GateStats:
         """Return the figures."""

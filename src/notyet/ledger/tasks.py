@@ -18,10 +18,11 @@ from notyet.ledger.task_rows import (
     json_of,
     run_of,
     storable,
+    task_of,
     view_of,
 )
-from notyet.ledger.transitions import LOOK, LOSE_STOPS, Seen, can, look, new_run, seen_of
-from notyet.light import dumps
+from notyet.ledger.transitions import LOOK, LOSE_STOPS, Seen, can, children, look, new_run, seen_of
+from notyet.light import dumps, loads
 
 if TYPE_CHECKING:
     import sqlite3
@@ -123,30 +124,38 @@ class Tasks:
         *,
         max_depth: int,
         max_children: int,
-    ) -> None:
-        """Enter a task with its first run. Raises Refused."""
+    ) -> Seen:
+        """Enter a task with its first run; return both as they are stored. Raises Refused."""
+        about, stored_ref = json_of(task), storable(dumps(ref))
+        seen = Seen(
+            task=task_of(about),
+            run=replace(run, prompt=storable(run.prompt), started_at=time.time()),
+            owner=owner,
+            ref=loads(stored_ref),
+            session_id=storable(session_id),
+        )
 
-        def enter(db: sqlite3.Connection) -> None:
+        def enter(db: sqlite3.Connection) -> Seen:
             if task.parent:
                 _check_parent(db, task, max_depth, max_children)
-            now = time.time()
             db.execute(
                 "INSERT INTO tasks (id, parent, about, owner, run, generation, ref, session_id,"
                 " created_at) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?)",
                 (
                     task.id,
                     task.parent,
-                    json_of(task),
+                    about,
                     owner,
                     run.id,
-                    storable(dumps(ref)),
-                    storable(session_id),
-                    now,
+                    stored_ref,
+                    seen.session_id,
+                    seen.run.started_at,
                 ),
             )
-            new_run(db, replace(run, started_at=now))
+            new_run(db, seen.run)
+            return seen
 
-        self._connection.write(enter)
+        return self._connection.write(enter)
 
     def check(self, task: Task, *, max_depth: int, max_children: int) -> None:
         """Raise Refused if a task could not be entered now."""
@@ -184,14 +193,9 @@ class Tasks:
         noted = (storable(dumps(ref)), storable(session_id), task, owner)
         return self._connection.execute(sql, noted) == 1
 
-    def children(self, task: str) -> list[str]:
-        """Return the children of a task that are active, or whose observers wait."""
-        sql = (
-            "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL UNION ALL SELECT task"
-            " FROM outbox WHERE parent = ? AND status IN ('pending', 'leased')"
-            f" AND told IN ({NOT_YET}, {TELLING})"
-        )
-        return [child for (child,) in self._connection.rows(sql, (task, task))]
+    def children(self, task: str, until: str) -> list[str]:
+        """Return the children of a task that have not come as far as one of `CHILDREN` says."""
+        return self._connection.read_one(lambda db: children(db, task, until))
 
     def left(self, owner: int, here: Collection[str] | None = None) -> list[str]:
         """Return an owner's tasks that are active, or whose observers were not notified.
@@ -227,14 +231,6 @@ class Tasks:
             " WHERE ended_at IS NULL ORDER BY below.depth DESC"
         )
         return [child for (child,) in self._connection.rows(sql, (task,))]
-
-    def undelivered_children(self, task: str) -> list[str]:
-        """Return the children of a task that are active or undelivered."""
-        sql = (
-            "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL UNION ALL"
-            " SELECT task FROM outbox WHERE parent = ? AND status IN ('pending', 'leased')"
-        )
-        return [child for (child,) in self._connection.rows(sql, (task, task))]
 
     def has_user_message(self, task: str) -> bool:
         """Return True if a message of the user is queued for a task."""

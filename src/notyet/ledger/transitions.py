@@ -8,14 +8,16 @@ from __future__ import annotations
 import time
 
 from notyet.core.record import Record, replace
-from notyet.core.task import TRANSITIONS, Run, Steer, Task, conclude
+from notyet.core.task import TRANSITIONS, Announcement, Result, Run, Steer, Task, conclude
 from notyet.ledger.task_rows import (
     NOT_YET,
     RUN_COLUMNS,
     STEER_COLUMNS,
+    TELLING,
     TOLD,
     json_of,
     json_of_turn,
+    result_of,
     run_of,
     steer_of,
     storable,
@@ -27,14 +29,17 @@ from notyet.light import loads
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Mapping
-    from typing import Any
+    from collections.abc import Mapping
+    from typing import Any, Literal
 
     from notyet.core.event import Ending
     from notyet.core.session import Turn
-    from notyet.core.task import Result, Signal, Source
+    from notyet.core.task import Signal, Source
     from notyet.core.verdict import Decision
     from notyet.ledger import Begun
+
+    Messages = list[tuple[int, str, str]]  # number, kind and text of each
+    Phase = Literal["reserved", "dispatched"]
 
 _RETRIED = ("interrupted", "error")  # endings that a retry may heal
 NOT_SENT = "it could not be sent back"  # how the cause of such a stop starts
@@ -107,6 +112,14 @@ _QUEUED_REPORTS = (
 )
 
 
+class Outgoing(Record, kw_only=True):
+    """A result that its owner hands out next."""
+
+    result: Result
+    told: int  # how far its observers were notified
+    announcement: Announcement | None = None  # leased, for its consumer
+
+
 class Seen(Record, kw_only=True):
     """A task at one moment, with its current run and the steer in flight."""
 
@@ -122,6 +135,10 @@ class Seen(Record, kw_only=True):
     queue: str = ""  # of a fleet
     retries: int = 0  # that are left
     steer: Steer | None = None
+    # What the move that led here made as well; a look does not find it.
+    begun: Begun | None = None  # the stop that its gates are to decide
+    decision: Decision | None = None  # which was counted
+    outgoing: Outgoing | None = None
 
 
 def look(db: sqlite3.Connection, which: str, statement: str = LOOK) -> Seen | None:
@@ -176,38 +193,63 @@ def tell_owner(db: sqlite3.Connection, seen: Seen, mover: int) -> None:
         db.execute("UPDATE tasks SET moved = 1 WHERE id = ?", (seen.task.id,))
 
 
-def has_others(db: sqlite3.Connection, task: str, overdue: Collection[str]) -> bool:
-    """Return True if a task has active children besides the overdue ones."""
-    rows = db.execute("SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL", (task,))
-    return any(child not in overdue for (child,) in rows)
+# The children that a task's gates wait for (K9), by what has to come first.
+CHILDREN = {"ended": "SELECT id FROM tasks WHERE parent = ? AND ended_at IS NULL"}
+CHILDREN["delivered"] = (
+    f"{CHILDREN['ended']} UNION ALL"
+    " SELECT task FROM outbox WHERE parent = ? AND status IN ('pending', 'leased')"
+)
+CHILDREN["notified"] = f"{CHILDREN['delivered']} AND told IN ({NOT_YET}, {TELLING})"
+
+
+def children(db: sqlite3.Connection, task: str, until: str) -> list[str]:
+    """Return the children of a task that have not come as far as one of `CHILDREN` says."""
+    statement = CHILDREN[until]
+    rows = db.execute(statement, (task,) * statement.count("?")).fetchall()
+    return [child for (child,) in rows]
 
 
 def reserve(
-    db: sqlite3.Connection, seen: Seen, key: str, source: Source, prompt: str, *, stop: int = 0
-) -> None:
-    """Reserve the steer that continues a task; at most one is in flight."""
+    db: sqlite3.Connection, seen: Seen, signal: Signal, steer: Steer, stop: int = 0
+) -> Seen:
+    """Reserve the steer that continues a task; at most one is in flight.
+
+    It is `dispatched` at once if its owner sends it next.
+    """
+    steer = replace(steer, prompt=storable(steer.prompt))
+    known = (steer.key, seen.task.id, steer.run, steer.source, steer.prompt, steer.phase)
     db.execute(
         "INSERT INTO steers (key, task, run, source, prompt, phase, stop, reserved_at)"
-        " VALUES (?, ?, ?, ?, ?, 'reserved', ?, ?)",
-        (key, seen.task.id, seen.run.id, source, storable(prompt), stop, time.time()),
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (*known, stop, time.time()),
     )
+    move(db, seen.run, signal)
+    return replace(seen, run=replace(seen.run, state="steering"), steer=steer)
 
 
-def send_messages(db: sqlite3.Connection, seen: Seen, key: str) -> bool:
-    """Continue a task with its queued messages, as one prompt; False if there are none."""
-    rows = db.execute(
-        "SELECT id, kind, text FROM messages WHERE task = ? AND state = 'queued' ORDER BY id",
-        (seen.task.id,),
-    ).fetchall()
-    if not rows:
-        return False
+def queued_messages(db: sqlite3.Connection, task: str) -> Messages:
+    """Return the messages that wait for the end of a turn."""
+    sql = "SELECT id, kind, text FROM messages WHERE task = ? AND state = 'queued' ORDER BY id"
+    return db.execute(sql, (task,)).fetchall()
+
+
+def send_messages(
+    db: sqlite3.Connection, seen: Seen, messages: Messages, key: str, phase: Phase = "reserved"
+) -> Seen:
+    """Continue a task with its queued messages, as one prompt."""
     db.executemany(
-        "UPDATE messages SET state = 'taken', steer = ? WHERE id = ?", [(key, r[0]) for r in rows]
+        "UPDATE messages SET state = 'taken', steer = ? WHERE id = ?",
+        [(key, number) for number, _, _ in messages],
     )
-    is_user = any(kind == "user" for _, kind, _ in rows)
-    prompt = "\n\n".join(text for _, _, text in rows)
-    reserve(db, seen, key, "user" if is_user else "children", prompt)
-    return move(db, seen.run, "steer")
+    source: Source = "user" if is_from_user(messages) else "children"
+    prompt = "\n\n".join(text for _, _, text in messages)
+    steer = Steer(key=key, run=seen.run.id, source=source, prompt=prompt, phase=phase)
+    return reserve(db, seen, "steer", steer)
+
+
+def is_from_user(messages: Messages) -> bool:
+    """Return True if one of the messages is the user's."""
+    return any(kind == "user" for _, kind, _ in messages)
 
 
 def settle_messages(db: sqlite3.Connection, task: str, steer: str, state: str) -> None:
@@ -229,10 +271,13 @@ def freeze(
     turn: Turn | None = None,
     error: str | None = None,
     by_person: bool = False,
+    told: int = NOT_YET,
+    is_leased: bool = False,
 ) -> Result | None:
     """End a task: its state, its frozen result and its row in the outbox, all or nothing.
 
-    None if a person was faster, or if a worker will begin it again.
+    None if a person was faster, or if a worker will begin it again. An owner that hands the result
+    out next marks it as `told` and leased in the same transaction.
     """
     run = seen.run if turn is None else replace(seen.run, turn=turn)
     now = time.time()
@@ -263,23 +308,25 @@ def freeze(
         error=error,
         earlier=_earlier_turns(db, seen.run),
     )
+    stored = json_of(result)
     db.execute("UPDATE tasks SET ended_at = ? WHERE id = ?", (now, seen.task.id))
     db.execute(
         "INSERT INTO outbox (key, task, parent, result, status, owner, told, next_at, created_at)"
-        " VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             delivery_key(seen.task.id),
             seen.task.id,
             seen.task.parent,
-            json_of(result),
+            stored,
+            "leased" if is_leased else "pending",
             seen.owner,
             # A queued task has no process that knows its observers.
-            TOLD if seen.run.state == "queued" else NOT_YET,
+            TOLD if seen.run.state == "queued" else told,
             now,
             now,
         ),
     )
-    return result
+    return result_of(stored)
 
 
 def _queue_again(db: sqlite3.Connection, seen: Seen) -> None:

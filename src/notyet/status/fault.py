@@ -51,6 +51,7 @@ CODES = {
     "config-untrusted": "fault",
     "config-changed": "fault",
     "ledger-unusable": "fault",
+    "share-failing": "warning",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from typing import TYPE_CHECKING
@@ -15,10 +16,11 @@ from notyet.core.text import listed, visible
 from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair
 from notyet.hook.hook import PROBE
 from notyet.hosts.files import ABOVE
-from notyet.ledger.connection import default_path
+from notyet.ledger.connection import SHIP_STATE, default_path
 from notyet.ledger.ledger import Ledger
 from notyet.status.fault import fault
 from notyet.status.fault import location as at
+from notyet.times import exactly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -49,6 +51,7 @@ def notyet_faults(
         *_switch(cwd, environ),
         *_configuration(cwd, environ, setup, others),
         *ledger_faults(environ),
+        *(_share_faults(environ) if setup.shares else ()),
     ]
 
 
@@ -196,6 +199,20 @@ def ledger_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
         what = f"The ledger cannot be written: {detail}; {effect}."
         fix = "set NOTYET_LEDGER to a file on a local disk that you can write"
         yield fault(code, what, where=at(path), fix=fix)
+
+
+def _share_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
+    """Yield why stops are not copied to where the user shares them, as `notyet ship` noted."""
+    try:
+        with open(default_path(environ) + SHIP_STATE, encoding="utf-8") as file:
+            known = json.load(file)
+        since, faults = exactly(known["failing_since"]), [str(line) for line in known["faults"]]
+    except (OSError, ValueError, TypeError, KeyError):  # nothing was copied yet
+        return
+    for line in faults:
+        why, _, fix = line.rpartition("; ")
+        what = f"Stops are not shared since {since}: {visible(why or line)}."
+        yield fault("share-failing", what, fix=visible(fix) if why else "run: notyet ship")
 
 
 def _try_ledger(path: str) -> None:

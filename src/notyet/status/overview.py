@@ -186,7 +186,10 @@ def _source(name: str, path: str, environ: Mapping[str, str]) -> str:
         return DEFAULT
     known = read_record(state_folder(environ), path)
     try:
-        text = known.content if known is not None else "" if is_remote(path) else text_of(path)
+        if known is not None and not known.is_sealed:
+            text = known.content
+        else:
+            text = "" if is_remote(path) else text_of(path)
     except OSError:
         text = ""
     examined = examine(text, path, "notyet") if text else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -115,6 +116,7 @@ class Context:
         self.warn = engine.warn
         self.program = program
         self.owner = 0
+        self.leased_until = 0.0  # by `clock`; renewed at least until then
         self.is_closing = False
         self.deliver: Deliver | None = None  # takes the results of subagents, if set
         self.live: dict[str, LiveTask] = {}
@@ -145,6 +147,11 @@ class Context:
             self.warn(f"{fault}: {type(error).__name__}: {error}")
         return result
 
+    @property
+    def has_lease(self) -> bool:
+        """True while no other process can have taken over our tasks."""
+        return clock() < self.leased_until
+
     async def look(self, task: str) -> Seen:
         """Return a task as the ledger has it. Raises FencedError if another process owns it now."""
         seen = await self.store.insist(self.store.tasks.look, task)
@@ -157,10 +164,10 @@ class Context:
     async def finish(self, task: str, run: str, turn: Turn) -> bool:
         """Record that a run has ended; False if it is too late, or superseded."""
         finish = self.store.runs.finish
-        finished = await self.store.insist(finish, run, turn, ending_of(turn), self.owner)
-        if finished:
+        seen = await self.store.insist(finish, run, turn, ending_of(turn), self.owner)
+        if seen is not None:
             self.poke(task)
-        return finished
+        return seen is not None
 
     def poke(self, task: str) -> None:
         """Make the loop of a task look again, if this process drives it."""
@@ -200,6 +207,11 @@ class Context:
                 task.cancel()
             if late:
                 await asyncio.wait(late, timeout=_LAST_WAIT)
+
+
+def clock() -> float:
+    """Return seconds that never jump, and go on while the machine sleeps."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def new_key() -> str:

@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING
 
 from notyet.core.verdict import Allow, Block, Decision
 from notyet.errors import LedgerError, Refused, Undeliverable
-from notyet.ledger.task_rows import TELLING, UNKNOWN
+from notyet.ledger.task_rows import TELLING, TOLD, UNKNOWN
 from notyet.supervise.events import ended_event
 
 if TYPE_CHECKING:
-    from notyet.core.task import Announcement, Result
+    from typing import TypedDict
+
+    from notyet.core.task import Announcement, Result, Task
     from notyet.ledger.transitions import Seen
     from notyet.supervise.context import Context
     from notyet.supervise.live_task import LiveTask
+
+    class Marks(TypedDict):
+        """How far a result is handed out, as `freeze` and `Outbox.take` mark it."""
+
+        told: int
+        is_leased: bool
+
 
 _LEAST_PAUSE = 0.001
 
@@ -32,19 +41,20 @@ class Delivery:
         self._under_way: dict[str, asyncio.Event] = {}  # deliveries; set to retry at once
         self._looked_at: set[str] = set()  # due results that are not ours to deliver
 
-    async def conclude(self, live: LiveTask) -> None:
-        """Notify the observers, then hand out the result."""
+    async def conclude(self, live: LiveTask, seen: Seen | None = None) -> None:
+        """Notify the observers, then hand out the result, which the last move may have brought."""
         context, task = self._context, live.task_id
-        seen = await self._insist(self._store.tasks.look, task)
-        result = await self._insist(self._outbox.read, task)
-        if seen is None or result is None:
+        if seen is None or seen.outgoing is None:
+            marks = self.marks(live)
+            seen = await self._insist(self._outbox.take, task, context.owner, **marks)
+        if seen is None or seen.outgoing is None:
             return
-        marked = await self._insist(self._outbox.tell, task, context.owner)
-        if marked == TELLING:
+        result, told = seen.outgoing.result, seen.outgoing.told
+        if told == TELLING:
             event = ended_event(seen, result, live.transcript())
             await live.engine.tell(event, _last_decision(live, result))
             await self._insist(self._outbox.told, task, context.owner)
-        elif marked == UNKNOWN:
+        elif told == UNKNOWN:
             context.warn(
                 f"a process died while it notified the observers of task {task}; "
                 "they may not have been notified, and are not notified again"
@@ -52,19 +62,25 @@ class Delivery:
         context.report(task, "ended", result.generation, result=result, decision=live.decision)
         if not live.result.done():
             live.result.set_result(result)
-        if self.is_ours(seen) and await self.deliver(task):
-            self.discard(live, seen)
-        context.poke(live.parent)
+        leased = seen.outgoing.announcement
+        if leased is not None and await self.deliver(task, leased):
+            self.discard(live)
+        context.poke(live.task.parent)
 
-    def discard(self, live: LiveTask, seen: Seen) -> None:
+    def marks(self, live: LiveTask) -> Marks:
+        """Return how a result is marked by the move after which it is handed out."""
+        told = TELLING if live.engine.observed else TOLD
+        return {"told": told, "is_leased": self.is_ours(live.task)}
+
+    def discard(self, live: LiveTask) -> None:
         """Let a session remove its files, if its task has `cleanup="delete"`."""
         discard = getattr(live.session, "discard", None)
-        if seen.task.cleanup == "delete" and discard is not None:
+        if live.task.cleanup == "delete" and discard is not None:
             self._context.call(f"task {live.task_id} left files behind", discard)
 
-    def is_ours(self, seen: Seen) -> bool:
+    def is_ours(self, task: Task) -> bool:
         """Return True if `deliver` gets this result; a main agent's goes to its caller."""
-        return self._context.deliver is not None and seen.task.scope == "subagent"
+        return self._context.deliver is not None and task.scope == "subagent"
 
     def hurry(self, task_id: str) -> None:
         """Make the next attempt of a delivery now."""
@@ -86,21 +102,22 @@ class Delivery:
             self._looked_at.discard(task)  # to be tried again
             raise
         # A main agent's result waits for its caller.
-        if seen is not None and self.is_ours(seen):
+        if seen is not None and self.is_ours(seen.task):
             self._looked_at.discard(task)
             await self.deliver(task)
 
-    async def deliver(self, task_id: str) -> bool:
+    async def deliver(self, task_id: str, leased: Announcement | None = None) -> bool:
         """Deliver a result, with retries until it is acknowledged or suspended."""
         if task_id in self._under_way:
             return False
         self._under_way[task_id] = asyncio.Event()
         lease, owner = self._outbox.lease, self._context.owner
         try:
-            while announcement := await self._insist(lease, task_id, owner):
-                pause = await self._attempt(announcement)
+            while leased := leased or await self._insist(lease, task_id, owner):
+                pause = await self._attempt(leased)
                 if not pause:
                     return pause is not None
+                leased = None
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause):
                         await self._hurried(task_id)

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
     from notyet.core.session import Session
-    from notyet.core.task import Result
+    from notyet.core.task import Result, Task
     from notyet.core.verdict import Decision
     from notyet.engine.engine import Engine
+    from notyet.ledger.transitions import Seen
     from notyet.supervise.context import Context
 
     Waiting = Callable[[], Coroutine[Any, Any, Result]]
@@ -53,8 +54,7 @@ class LiveTask:
     def __init__(
         self,
         context: Context,
-        task_id: str,
-        parent: str,
+        task: Task,
         session: Session | None,
         origin: Origin,
         *,
@@ -62,12 +62,14 @@ class LiveTask:
     ) -> None:
         self._context = context
         self.engine = engine
-        self.task_id = task_id
-        self.parent = parent
+        self.task = task
+        self.task_id = task.id
+        self.seen: Seen | None = None  # as this process has just entered it
         self.session = session
         self.origin: Origin = origin  # recovered: a dead process sent what is in flight
         self.poked = asyncio.Event()  # something about the task has changed
         self.accepted = asyncio.Event()  # the agent has the prompt in flight
+        self.marked = ""  # the key of a prompt that may be marked as dispatched, and was not sent
         self.key = ""  # of the prompt in flight
         self.sending: asyncio.Task[Turn] | None = None
         self.trouble = ""  # the last error that the agent reported, if nothing came after it
@@ -98,7 +100,7 @@ class LiveTask:
         """Return how the session is reopened, and its id; None if that is not JSON."""
         ref: object = self._ask("ref")
         try:
-            json.dumps(ref, allow_nan=False)
+            ref = json.loads(json.dumps(ref, allow_nan=False))  # the session may change its own
         except (TypeError, ValueError, RecursionError) as error:
             self._context.warn(f"the ref of a session is not JSON and was not stored: {error}")
             return None
@@ -120,7 +122,7 @@ class LiveTask:
 
     def send(self, prompt: str, key: str, on_news: Callable[[News], None]) -> asyncio.Task[Turn]:
         """Send a prompt to the session; the task returns a Turn or raises SendError."""
-        self.key = key
+        self.key, self.marked = key, ""
         self.accepted.clear()
         self.trouble = ""
         self.sent_at = asyncio.get_running_loop().time()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from notyet.core.task import FINAL
 from notyet.errors import LedgerError, Refused
 from notyet.ledger.prune import tidy
-from notyet.supervise.context import new_key
+from notyet.supervise.context import clock, new_key
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -134,8 +134,7 @@ class Heartbeat:
 
     async def start(self) -> None:
         """Enter this process as an owner."""
-        context, enrol = self._context, self._store.leases.enrol
-        context.owner = await self._store(enrol, context.settings.lease, 0, context.program)
+        await self._enrol()
         self._beating = asyncio.ensure_future(self._beat())
 
     async def stop(self) -> None:
@@ -172,13 +171,23 @@ class Heartbeat:
                 await guarded("results were not delivered", self._delivery.deliver_due())
 
     async def _renew(self) -> None:
-        context, leases, lease = self._context, self._store.leases, self._context.settings.lease
-        if await self._store(leases.renew, context.owner, lease):
+        context, lease = self._context, self._context.settings.lease
+        until = clock() + lease  # the database counts from a later moment
+        if await self._store(self._store.leases.renew, context.owner, lease):
+            context.leased_until = until
             return
-        context.owner = await self._store(leases.enrol, lease, context.owner, context.program)
+        context.leased_until = 0.0
+        await self._enrol()
         context.warn("another process took this supervisor for dead, and took over its tasks")
         for task in list(context.live):
             context.poke(task)  # each loop finds that it is fenced
+
+    async def _enrol(self) -> None:
+        context, lease = self._context, self._context.settings.lease
+        until = clock() + lease
+        enrol = self._store.leases.enrol
+        context.owner = await self._store(enrol, lease, context.owner, context.program)
+        context.leased_until = until
 
     async def _notice(self) -> None:
         for task in await self._store(self._store.tasks.moved, self._context.owner):

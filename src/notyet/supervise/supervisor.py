@@ -423,10 +423,11 @@ class Supervisor:
                 source="start",
                 key=new_key(),
                 prompt=await self._first_prompt(session, task, live.engine),
-                sent="reserved",
+                sent="dispatched",  # it is sent next
             )
             entry = (task, run, self._context.owner, session.ref(), session.id or "")
-            await self._store(tasks.start, *entry, **limits)
+            live.seen = await self._store(tasks.start, *entry, **limits)
+            live.marked = run.key
             undo.pop_all()
         return live
 
@@ -437,11 +438,11 @@ class Supervisor:
             if isinstance(error, LedgerError):
                 raise error
             engine = made or Engine(unchecked=[f"its gates could not be loaded: {error}"])
-        return LiveTask(self._context, task.id, task.parent, session, origin, engine=engine)
+        return LiveTask(self._context, task, session, origin, engine=engine)
 
     async def _first_prompt(self, session: Session, task: Task, engine: Engine) -> str:
         """Return the first prompt, with the context that start hooks add (K14)."""
-        if task.internal:
+        if task.internal or not engine.has_starters:
             return task.prompt
         knows = self._store.tasks.knows_session
         is_new = session.id is None or not await self._store(knows, session.id)
@@ -458,8 +459,11 @@ class Supervisor:
         """End a task whose caller was cancelled while it was entered."""
         with suppress(Refused):
             live = await entering
-            self._drive(live)
-            await self._requests.make(live.task_id, "interrupt")
+            try:
+                await self._requests.make(live.task_id, "interrupt")
+            finally:
+                live.seen = None
+                self._drive(live)
 
     def _drive(self, live: LiveTask) -> Handle:
         """Drive a task from its current state, in one loop at most; return a handle."""
@@ -472,10 +476,9 @@ class Supervisor:
 
     async def _result(self, live: LiveTask) -> Result:
         result = await asyncio.shield(live.result)
-        seen = await self._store.at_last(self._store.tasks.look, live.task_id)
-        if seen is not None and not self._delivery.is_ours(seen):
+        if not self._delivery.is_ours(live.task):
             await self._store.at_last(self._store.outbox.acknowledge, live.task_id)
-            self._delivery.discard(live, seen)
+            self._delivery.discard(live)
         return result
 
     def _reopened(self, ref: Mapping[str, Any], task: str) -> Session | None:

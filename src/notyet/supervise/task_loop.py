@@ -6,9 +6,11 @@
     steering  send the agent back, wait until the prompt has arrived           ─► a new run
     ended     notify the observers and deliver the result (`delivery`)
 
-The state is in the *ledger*. Each step waits for one thing and makes one guarded move. A move that
-fails has lost a race against a person, a second signal or another process; then the loop looks
-again. So recovery after a crash is the same loop, started by another process.
+The state is in the *ledger*. Each step waits for one thing, makes one guarded move and returns the
+task as it is then. A move does in one transaction all that needs no waiting: a turn that ended well
+goes on to its gates, a steer that is sent next is marked as dispatched. A move that fails has lost
+a race against a person, a second signal or another process; then the loop looks again. So recovery
+after a crash is the same loop, started by another process.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ from typing import TYPE_CHECKING
 from notyet.core.limits import uncounted
 from notyet.core.record import replace
 from notyet.core.session import Turn
-from notyet.core.task import FINAL, ending_of
+from notyet.core.task import ending_of
 from notyet.core.verdict import Allow, Block, Decision, skipped
-from notyet.engine.observers import found_out
+from notyet.engine.observers import EVERY_DECISION, found_out
 from notyet.engine.stop import keep_in, warn_all
 from notyet.errors import LedgerError, NotyetError, Refused, SendError
 from notyet.ledger.transitions import run_id
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from notyet.core.session import News
     from notyet.core.task import Run, Sent
     from notyet.ledger import Begun
-    from notyet.ledger.transitions import Seen
+    from notyet.ledger.transitions import Phase, Seen
     from notyet.supervise.context import Context
     from notyet.supervise.delivery import Delivery
     from notyet.supervise.live_task import LiveTask
@@ -64,8 +66,8 @@ class TaskLoop:
         self._insist = context.store.insist
         self._tasks = context.store.tasks
         self._runs = context.store.runs
-        self._noted: object = None  # what the ledger knows of the session
-        self._steps: dict[str, Callable[[Seen], Awaitable[None]]] = {
+        self._noted = None if live.seen is None else (live.seen.ref, live.seen.session_id)
+        self._steps: dict[str, Callable[[Seen], Awaitable[Seen | None]]] = {
             "running": self._run,
             "settling": self._settle,
             "gating": self._gate,
@@ -76,9 +78,9 @@ class TaskLoop:
         """Drive the task to its end and hand out its result, or an error."""
         context, live = self._context, self._live
         try:
-            await self._loop()
+            seen = await self._loop()
             context.release(live)  # its session can take another task
-            await self._delivery.conclude(live)
+            await self._delivery.conclude(live, seen)
         except FencedError:
             if live.sending is not None:  # only a turn that we started is ours to end
                 await self._stop_agent()
@@ -100,21 +102,25 @@ class TaskLoop:
             context.live.pop(live.task_id, None)
             context.release(live)
 
-    async def _loop(self) -> None:
-        live = self._live
+    async def _loop(self) -> Seen:
+        live, seen = self._live, self._live.seen
         if live.origin != "here":
             await live.abort()  # the orphan (K18)
+            seen = None
         while True:
-            live.poked.clear()
-            seen = await self._context.look(live.task_id)
+            if seen is None:
+                live.poked.clear()
+                seen = await self._context.look(live.task_id)
             step = self._steps.get(seen.run.state)
             if step is None:
                 break
             if live.origin == "to end":
-                await self._end(seen, "interrupted", seen.run.turn, _LEFT_IN[seen.run.state])
+                left = _LEFT_IN[seen.run.state]
+                seen = await self._end(seen, "interrupted", seen.run.turn, left)
             else:
-                await step(seen)
+                seen = await step(seen)
         await self._cut_off(seen.run)
+        return seen
 
     async def _stop_agent(self) -> None:
         """Abort the agent, unless its session works on another task by now."""
@@ -137,26 +143,34 @@ class TaskLoop:
 
     # -- running
 
-    async def _run(self, seen: Seen) -> None:
+    async def _run(self, seen: Seen) -> Seen | None:
         """Wait for the turn of the current run, after sending its prompt if that was not done."""
         run, live = seen.run, self._live
         early = live.signals.pop(run.id, None)
         if early is not None:  # it ended before the ledger knew that it had begun
-            await self._finish(seen, early, ending_of(early))
-            return
+            return await self._finish(seen, early, ending_of(early))
         sending = live.sending
         if sending is None or live.key != run.key:
-            if not await self._may_send(seen):
-                return
-            mark, owner = self._tasks.mark_sent, self._context.owner
-            if not await self._insist(mark, run, owner, "dispatched") or not await self._holds(run):
-                return
+            if live.marked != run.key and not await self._mark_first(seen):
+                return None
+            if not await self._holds(seen):
+                return None
             sending = self._send(run, run.prompt, run.key)
         await live.first_of(sending, within=live.left(seen.task.timeout))
         if sending.done():
-            await self._ended(seen, sending)
-        elif not live.poked.is_set():
-            await self._timed_out(seen)
+            return await self._ended(seen, sending)
+        if not live.poked.is_set():
+            return await self._timed_out(seen)
+        return None
+
+    async def _mark_first(self, seen: Seen) -> bool:
+        """Mark a first prompt as dispatched, if it is to be sent; False: look again."""
+        if not await self._may_send(seen):
+            return False
+        mark, owner = self._tasks.mark_sent, self._context.owner
+        is_marked = await self._insist(mark, seen.run, owner, "dispatched")
+        self._live.marked = seen.run.key if is_marked else ""
+        return is_marked
 
     async def _may_send(self, seen: Seen) -> bool:
         """Return True if the first prompt must be sent; end the task if that is unknown."""
@@ -173,14 +187,17 @@ class TaskLoop:
         await self._end(seen, "interrupted", None, _LOST if knows else _UNKNOWN)
         return False
 
-    async def _holds(self, run: Run) -> bool:
-        """Return True if the task is still ours and at this run; look right before sending.
+    async def _holds(self, seen: Seen) -> bool:
+        """Return True if the task is still ours and as it was seen, right before a prompt is sent.
 
-        A process that was suspended after its mark may have lost its lease. The moment between
-        this look and the sending remains; an agent that keeps keys refuses the second prompt.
+        The mark that it is dispatched was a guarded move, so it is, unless something came since:
+        a poke, or the end of our lease while this process was suspended. The moment between this
+        and the sending remains; an agent that keeps keys refuses the second prompt.
         """
-        now = await self._context.look(run.task)
-        return now.run.id == run.id and now.run.state not in FINAL
+        if self._context.has_lease and not self._live.poked.is_set():
+            return True
+        self._live.poked.clear()
+        return _is_same(seen, await self._context.look(seen.task.id))
 
     def _send(self, run: Run, prompt: str, key: str) -> asyncio.Task[Turn]:
         """Send a prompt to the session, for the run that it starts."""
@@ -217,7 +234,7 @@ class TaskLoop:
                     self._live.signals[run] = turn
                 return
 
-    async def _ended(self, seen: Seen, sending: asyncio.Task[Turn]) -> None:
+    async def _ended(self, seen: Seen, sending: asyncio.Task[Turn]) -> Seen | None:
         """Record how a turn ended by itself."""
         live = self._live
         try:
@@ -233,11 +250,13 @@ class TaskLoop:
         self._report(seen.run, "turn", turn=turn)
         ending = ending_of(turn)
         if ending == "interrupted":  # by its user, inside the agent: gates do not run (C4)
-            await self._end(seen, "interrupted", turn, turn.error)
-        else:
-            await self._finish(seen, turn, ending)
+            return await self._end(seen, "interrupted", turn, turn.error)
+        if ending == "error":
+            return await self._finish(seen, turn, ending)
+        self._report(seen.run, "settling")
+        return await self._move_on(seen, turn)
 
-    async def _timed_out(self, seen: Seen) -> None:
+    async def _timed_out(self, seen: Seen) -> Seen | None:
         sending = self._live.sending
         error = f"no end after {seen.task.timeout:g} s"
         if not await self._live.abort():
@@ -245,18 +264,44 @@ class TaskLoop:
         if self._live.trouble:
             error += f"; its last error: {self._live.trouble}"
         turn = returned(sending) or Turn(text="", turns=0)
-        await self._finish(seen, replace(turn, stop_reason="error", error=error), "timeout")
+        return await self._finish(seen, replace(turn, stop_reason="error", error=error), "timeout")
 
     # -- settling
 
-    async def _settle(self, seen: Seen) -> None:
+    async def _settle(self, seen: Seen) -> Seen | None:
         """Wait out the grace of an error, and for the children (K9); then move on."""
         self._report(seen.run, "settling")
         if seen.run.ending == "error" and not await self._grace_is_over(seen):
-            return
-        if await self._children_are_done(seen):
-            settle, owner = self._runs.settle, self._context.owner
-            await self._insist(settle, seen.run.id, owner, new_key(), self._live.overdue)
+            return None
+        if not await self._children_are_done(seen):
+            return None
+        return await self._move_on(seen)
+
+    async def _move_on(self, seen: Seen, turn: Turn | None = None) -> Seen | None:
+        """Move a run to its gates, or to a steer with queued messages; after a `turn`, at once.
+
+        It is `settling` afterwards if it has to wait for its children.
+        """
+        if turn is not None:
+            self._live.overdue = ()
+        transcripts = self._transcripts()
+
+        def event(settled: Seen) -> StopEvent | None:
+            stop = stop_event(settled, *transcripts, self._live.overdue)
+            return stop if self._is_asked(stop) else None
+
+        self._live.marked = new_key()
+        return await self._insist(
+            self._runs.settle,
+            seen.run.id,
+            self._context.owner,
+            self._live.marked,
+            turn=turn,
+            until=self._until,
+            overdue=self._live.overdue,
+            phase=self._phase,
+            event=event,
+        )
 
     async def _grace_is_over(self, seen: Seen) -> bool:
         """Wait until an error can no longer be transient; False: look again."""
@@ -281,11 +326,8 @@ class TaskLoop:
         context, live, loop = self._context, self._live, asyncio.get_running_loop()
         patience = context.settings.children_expiry
         ends = loop.time() + patience
-        waited_for = (
-            self._tasks.children if context.deliver is None else self._tasks.undelivered_children
-        )
         live.overdue = ()
-        while children := await self._insist(waited_for, seen.task.id):
+        while children := await self._insist(self._tasks.children, seen.task.id, self._until):
             if await self._insist(self._tasks.has_user_message, seen.task.id):
                 break
             left = ends - loop.time()
@@ -303,25 +345,34 @@ class TaskLoop:
 
     # -- gating
 
-    async def _gate(self, seen: Seen) -> None:
+    async def _gate(self, seen: Seen) -> Seen | None:
         """Run the gates, and record the decision together with what follows from it."""
         engine = self._live.engine
-        parent = self._context.live.get(seen.task.parent)
-        parents = parent.transcript() if parent is not None else None
-        event = stop_event(seen, self._live.transcript(), parents, self._live.overdue)
+        event = stop_event(seen, *self._transcripts(), self._live.overdue)
         if seen.task.internal:
-            await self._record(seen, event, None, skipped("internal"))  # (C7)
-        elif not engine.asks(event):
-            await self._record(seen, event, None, await engine.decide(event))
-        else:
-            self._report(seen.run, "gating")
+            return await self._record(seen, event, None, skipped("internal"))  # (C7)
+        if not self._is_asked(event):
+            return await self._record(seen, event, None, await engine.decide(event))
+        self._report(seen.run, "gating")
+        begun = seen.begun
+        if begun is None:
             begun = await self._insist(self._store.ledger.begin, event)
-            decision = await self._decide(seen, event, begun)
-            if decision is not None:
-                counted = None if begun.repeats else begun
-                await self._record(seen, event, counted, decision)
-            if begun.overridden:
-                await engine.tell(event, found_out(begun.overridden, begun.history.turn - 1))
+        decision = await self._decide(seen, event, begun)
+        after = None
+        if decision is not None:
+            counted = None if begun.repeats else begun
+            after = await self._record(seen, event, counted, decision)
+        if begun.overridden:
+            await engine.tell(event, found_out(begun.overridden, begun.history.turn - 1))
+        return after
+
+    def _is_asked(self, event: StopEvent) -> bool:
+        return not event.internal and self._live.engine.asks(event)
+
+    def _transcripts(self) -> tuple[str | None, str | None]:
+        """Return the transcripts of the agent and of its parent."""
+        parent = self._context.live.get(self._live.task.parent)
+        return self._live.transcript(), parent.transcript() if parent is not None else None
 
     async def _decide(self, seen: Seen, event: StopEvent, begun: Begun) -> Decision | None:
         """Return the gates' decision; None if a person or another process was faster (K6)."""
@@ -351,64 +402,70 @@ class TaskLoop:
 
     async def _record(
         self, seen: Seen, event: StopEvent, begun: Begun | None, decision: Decision
-    ) -> None:
+    ) -> Seen | None:
         engine = self._live.engine
-        final = await self._insist(
+        self._live.marked = new_key()
+        after = await self._insist(
             self._runs.decide,
             seen.run.id,
             self._context.owner,
             decision,
             begun=begun,
             ceiling=engine.limits.session_ceiling,
-            key=new_key(),
+            key=self._live.marked,
+            phase=self._phase,
+            **self._delivery.marks(self._live),
         )
-        if final is None:
-            return
-        self._live.decision = final
+        if after is None or after.decision is None:
+            return None
+        final = self._live.decision = after.decision
         warn_all(final.warnings, self._context.warn)
         self._report(seen.run, "decided", decision=final)
         if isinstance(final.verdict, Block):
             await engine.tell(event, final)  # a decision, but no ending (C5)
+        return after if after.run.state != seen.run.state else None  # a worker begins it again
 
     # -- steering
 
-    async def _steer(self, seen: Seen) -> None:
+    async def _steer(self, seen: Seen) -> Seen | None:
         """Send the steer that is reserved; a new run begins when it has arrived (K2)."""
         steer, live = seen.steer, self._live
         patience = self._context.settings.abort_patience
         if steer is None:
             raise LedgerError(self._store.ledger.path, f"task {seen.task.id} lost its steer")
         if live.key != steer.key and not await self._cut_off(seen.run):
-            await self._fail(steer.key, f"the agent did not stop within {patience:g} s")
-            return
+            return await self._fail(steer.key, f"the agent did not stop within {patience:g} s")
         if live.session is None:
-            await self._fail(steer.key, _NO_SESSION)
-            return
-        if live.key != steer.key and (steer.phase == "dispatched" or live.origin != "here"):
-            knows = live.knows(steer.key)
-            if knows is None and steer.phase == "dispatched":
-                await self._end(seen, "interrupted", seen.run.turn, _UNKNOWN)
-                return
-            if knows:
-                await self._accept(steer.key)
-                return
-        if not await self._insist(self._runs.dispatch, steer.key, self._context.owner):
-            return
-        if not await self._holds(seen.run):
-            return
+            return await self._fail(steer.key, _NO_SESSION)
+        prompt = self._with_task(seen.run, steer.prompt)
+        if live.marked != steer.key or steer.phase == "reserved":
+            if live.key != steer.key and (steer.phase == "dispatched" or live.origin != "here"):
+                knows = live.knows(steer.key)
+                if knows is None and steer.phase == "dispatched":
+                    return await self._end(seen, "interrupted", seen.run.turn, _UNKNOWN)
+                if knows:
+                    return await self._accept(steer.key)
+            if not await self._insist(self._runs.dispatch, steer.key, self._context.owner):
+                return None
+            live.marked = steer.key
+        if not await self._holds(seen):
+            return None
         self._report(seen.run, "steering", text=steer.prompt)
         generation = seen.run.generation + 1
         begun = replace(seen.run, id=run_id(seen.task.id, generation), generation=generation)
-        sending = self._send(begun, self._with_task(seen.run, steer.prompt), steer.key)
-        await self._await_acceptance(seen, steer.key, sending)
+        return await self._await_acceptance(seen, steer.key, self._send(begun, prompt, steer.key))
 
     def _with_task(self, run: Run, prompt: str) -> str:
         """Return a steer's prompt, after the task's own if that did not arrive."""
-        if run.turn is None and run.sent == "dispatched" and self._live.knows(run.key) is False:
-            return f"{run.prompt}\n\n{prompt}"
+        if run.turn is None and run.sent == "dispatched":
+            live = self._live
+            if live.marked == run.key or live.knows(run.key) is False:
+                return f"{run.prompt}\n\n{prompt}"
         return prompt
 
-    async def _await_acceptance(self, seen: Seen, key: str, sending: asyncio.Task[Turn]) -> None:
+    async def _await_acceptance(
+        self, seen: Seen, key: str, sending: asyncio.Task[Turn]
+    ) -> Seen | None:
         live, timeout = self._live, seen.task.timeout
         accepted = asyncio.ensure_future(live.accepted.wait())
         try:
@@ -417,43 +474,57 @@ class TaskLoop:
                 if sending.done() or accepted.done():
                     break
                 if live.left(timeout) == 0:
-                    await self._not_accepted(key, f"within {timeout:g} s")
-                    return
+                    return await self._not_accepted(key, f"within {timeout:g} s")
                 if await self._is_overtaken(seen):
-                    return  # a person was faster
+                    return None  # a person was faster
         finally:
             accepted.cancel()
         if sending.done() and not sending.cancelled() and (error := sending.exception()):
             live.sending = None  # a SendError: nothing arrived, whatever the news said
-            await self._fail(key, str(error), sent="reserved")
-        else:
-            await self._accept(key)
+            return await self._fail(key, str(error), sent="reserved")
+        return await self._accept(key)
 
-    async def _not_accepted(self, key: str, within: str) -> None:
+    async def _not_accepted(self, key: str, within: str) -> Seen | None:
         """Settle a steer that was not acknowledged in time: failed, or accepted."""
-        if self._live.knows(key) is False:
-            await self._live.abort()
-            await self._fail(key, f"the agent did not take the prompt {within}", sent="reserved")
-        else:  # then it is this run that has no time left
-            await self._accept(key)
+        if self._live.knows(key) is not False:
+            return await self._accept(key)  # it is this run that has no time left
+        await self._live.abort()
+        error = f"the agent did not take the prompt {within}"
+        return await self._fail(key, error, sent="reserved")
 
-    # -- moves
+    # -- moves: each returns the task as it is then, or None: look again
 
-    async def _finish(self, seen: Seen, turn: Turn, ending: Ending) -> None:
-        await self._insist(self._runs.finish, seen.run.id, turn, ending, self._context.owner)
+    async def _finish(self, seen: Seen, turn: Turn, ending: Ending) -> Seen | None:
+        return await self._insist(self._runs.finish, seen.run.id, turn, ending, self._context.owner)
 
-    async def _accept(self, key: str) -> None:
-        await self._insist(self._runs.accept, key, self._context.owner)
+    async def _accept(self, key: str) -> Seen | None:
+        return await self._insist(self._runs.accept, key, self._context.owner)
 
-    async def _fail(self, key: str, error: str, sent: Sent | None = None) -> None:
+    async def _fail(self, key: str, error: str, sent: Sent | None = None) -> Seen | None:
         """Record that a steer failed; `sent` overrides what the ledger knows of its prompt."""
         self._context.warn(f"task {self._live.task_id} could not be steered: {error}")
         await self._insist(self._runs.fail, key, self._context.owner, error, sent=sent)
+        return None
 
-    async def _end(self, seen: Seen, ending: Ending, turn: Turn | None, error: str | None) -> None:
+    async def _end(
+        self, seen: Seen, ending: Ending, turn: Turn | None, error: str | None
+    ) -> Seen | None:
         """End the task, if it is still as it was seen."""
         end, owner = self._runs.end, self._context.owner
         await self._insist(end, seen.task.id, owner, ending, turn=turn, error=error, run=seen.run)
+        return None
+
+    @property
+    def _phase(self) -> Phase:
+        """How a steer is reserved: as dispatched, if it can be sent right after that."""
+        live, observed = self._live, self._live.engine.observed
+        is_next = live.session is not None and live.sending is None
+        return "dispatched" if is_next and EVERY_DECISION not in observed else "reserved"
+
+    @property
+    def _until(self) -> str:
+        """What of its children a task waits for (K9)."""
+        return "notified" if self._context.deliver is None else "delivered"
 
     async def _is_overtaken(self, seen: Seen) -> bool:
         """Return True if, after a poke, the run is no longer as it was seen."""
@@ -461,7 +532,7 @@ class TaskLoop:
             return False
         self._live.poked.clear()
         now = await self._insist(self._tasks.look, seen.task.id)
-        return now is None or now.run != seen.run or now.owner != self._context.owner
+        return now is None or now.owner != self._context.owner or not _is_same(seen, now)
 
     async def _cut_off(self, run: Run) -> bool:
         """Abort a turn in flight, and report it for its cost; False if the agent does not stop."""
@@ -477,3 +548,10 @@ class TaskLoop:
 
     def _report(self, run: Run, kind: ProgressKind, **details: object) -> None:
         self._context.report(self._live.task_id, kind, run.generation, **details)
+
+
+def _is_same(seen: Seen, now: Seen) -> bool:
+    """Return True if a task is in the same state as before."""
+    before, after = seen.run, now.run
+    is_same_run = (before.id, before.state, before.ending) == (after.id, after.state, after.ending)
+    return is_same_run and (seen.steer and seen.steer.key) == (now.steer and now.steer.key)

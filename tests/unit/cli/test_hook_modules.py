@@ -5,6 +5,7 @@ pack's groups for such a case: one more would have to be found, read and run one
 less would be read and run for nothing.
 """
 
+import os
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,23 @@ def test_one_gate_loads_what_asks_it_and_what_writes_it_down(tmp_path):
         ASKING,
     )
     assert stops() == [("passed", "")] * 2
+
+
+def test_to_share_stops_loads_nothing_more(tmp_path):
+    project = new_project(tmp_path / "p", ALWAYS)
+    users = Path(os.environ["XDG_CONFIG_HOME"], "notyet", "notyet.toml")
+    users.parent.mkdir(parents=True)
+    stamp = Path(os.environ["XDG_STATE_HOME"], "notyet", "ledger.db.ship")
+    shared = '[share]\nto = "postgresql://127.0.0.1:1/x"\n'
+    found = []
+    for text in ("[limits]\nmax_blocks = 4\n", shared):
+        users.write_text(text)
+        loaded_by(project, "--host", "claude")  # which compiles the file
+        found.append(loaded_by(project, "--host", "claude"))
+    os.utime(stamp, (5, 5))
+    found.append(loaded_by(project, "--host", "claude"))  # it starts a shipper
+    assert stamp.stat().st_mtime > 5
+    assert found[0] == found[1] == found[2]
 
 
 def test_a_gate_that_depends_on_files_loads_what_looks_at_them(git_project):

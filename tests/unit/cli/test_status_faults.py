@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from notyet import Ledger, StopEvent
+from notyet.cli.main import main
 from notyet.config.load import Setup
 from notyet.config.off import switch_off
 from notyet.ledger.connection import default_path
@@ -225,6 +227,16 @@ def users_gate_of_the_same_name(_world):
     (folder / "notyet.toml").write_text('[gates]\nlint = "true"\n')
 
 
+def a_share_that_fails(_world):
+    folder = Path(os.environ["XDG_CONFIG_HOME"], "notyet")
+    folder.mkdir(parents=True)
+    (folder / "notyet.toml").write_text('[share]\nto = "postgresql://me@127.0.0.1:1/x"\n')
+    ledger = Ledger()
+    ledger.give_up(ledger.begin(StopEvent(session_id="s")))
+    ledger.close()
+    assert main(["ship"]) == 1
+
+
 PLANTED = [
     ("not-registered", BOTH, lambda world: world.settings.write_text("{}")),
     ("partly-registered", BOTH, no_subagents_although_a_gate_is_for_them),
@@ -302,6 +314,7 @@ PLANTED = [
     ("config-invalid", CLAUDE, a_folder_instead_of_the_file),
     ("ledger-unusable", CLAUDE, not_a_ledger),
     ("ledger-unusable warning", CLAUDE, damaged_ledger),
+    ("share-failing", CLAUDE, a_share_that_fails),
 ]  # fmt: skip
 
 

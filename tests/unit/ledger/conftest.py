@@ -46,12 +46,11 @@ class Desk(Dead):
         super().__init__(folder)
         self.outbox = Outbox(self.ledger.connection)
 
-    def enter(self, task="t1", session="", ref=None, owner=None, limit=9, **fields):
-        run = first_run(task)
+    def enter(self, task="t1", session="", ref=None, owner=None, *, limit=9, run=None, **fields):
+        run = run or first_run(task)
         known = Task(id=task, prompt="do it", **fields)
         limits = {"max_depth": limit, "max_children": limit}
-        self.tasks.start(known, run, owner or self.owner, ref or {}, session, **limits)
-        return run
+        return self.tasks.start(known, run, owner or self.owner, ref or {}, session, **limits)
 
     def gate(self, task="t1", text="done", generation=1):
         run = run_id(task, generation)
@@ -60,9 +59,8 @@ class Desk(Dead):
 
     def decide(self, decision, task="t1", generation=1, begun=None, ceiling=0):
         run = run_id(task, generation)
-        return self.runs.decide(
-            run, self.owner, decision, begun=begun, ceiling=ceiling, key=f"{run} decides"
-        )
+        how = {"begun": begun, "ceiling": ceiling, "key": f"{run} decides"}
+        return self.runs.decide(run, self.owner, decision, **how).decision
 
     def end(self, task="t1"):
         self.gate(task)

@@ -1,7 +1,6 @@
 """What only a ledger on PostgreSQL meets: addresses, roles, broken connections, races."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from notyet.ledger.postgres_transaction import Transaction, Writer
 from notyet.ledger.tasks import Tasks
 from stores import guarded, opened
 from supervised import first_run
-from support import decide, rows, stop, wait_for
+from support import decide, rows, stop
 
 BLOCKED = Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=10**6)
 
@@ -481,27 +480,6 @@ def test_a_move_that_reads_before_it_locks_is_found_by_the_tests_on_postgresql(l
 
 
 # Behind pgbouncer.
-
-
-@pytest.fixture
-def pooled(cluster):
-    """Return the address of a pgbouncer that gives each transaction another connection."""
-    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
-    if program is None:
-        pytest.skip("there is no pgbouncer (Debian: apt-get install pgbouncer)")
-    folder = cluster.folder
-    (folder / "bouncer.ini").write_text(
-        f"[databases]\n* = host={folder} user=tester\n[pgbouncer]\nunix_socket_dir = {folder}\n"
-        "listen_port = 6543\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 3\n"
-        "server_round_robin = 1\n"
-    )
-    user = {"user": "nobody"} if os.getuid() == 0 else {}
-    command = [program, "-q", str(folder / "bouncer.ini")]
-    bouncer = subprocess.Popen(command, stderr=subprocess.DEVNULL, **user)
-    wait_for((folder / ".s.PGSQL.6543").exists)
-    yield f"postgresql://tester@/postgres?host={folder}&port=6543&schema=pooled"
-    bouncer.terminate()
-    bouncer.wait()
 
 
 def test_a_pool_in_transaction_mode_makes_no_difference(pooled):

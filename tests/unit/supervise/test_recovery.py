@@ -6,6 +6,7 @@ from notyet import Allow, Block, Decision
 from notyet.core.session import Turn
 from notyet.core.task import Task
 from notyet.ledger.outbox import Outbox
+from notyet.ledger.task_rows import TELLING
 from supervised import Agent, Dead, World, first_run
 from support import gate
 
@@ -209,7 +210,7 @@ def test_observers_that_may_have_been_notified_are_not_notified_again_and_this_i
     dead.tasks.claim(dead.owner)
     passed = Decision(verdict=Allow(), outcome="passed")
     assert dead.runs.decide("t1.1", dead.owner, passed, begun=None, ceiling=0, key="k")
-    Outbox(dead.ledger.connection).tell("t1", dead.owner)
+    Outbox(dead.ledger.connection).take("t1", dead.owner, TELLING, is_leased=False)
     dead.buried()
     told = []
     with World(tmp_path, reopen=lambda ref: Agent()) as world:

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from notyet.cli.log.stats import show_stats
@@ -15,11 +16,12 @@ from notyet.cli.progress import waiting
 from notyet.cli.streams import is_reader_gone, json_line
 from notyet.cli.terminal import one_line
 from notyet.cli.times import since_option, until_option
-from notyet.config.find import FILE_NAME, above, root_of
+from notyet.config.find import FILE_NAME, above, real_folder, root_of
 from notyet.config.load import retention
+from notyet.core.record import replace
 from notyet.core.text import bounded, visible
 from notyet.core.verdict import GROUPS, OUTCOMES, group_of
-from notyet.errors import LedgerBusy, NotyetError
+from notyet.errors import LedgerBusy, LedgerError, NotyetError, Refused
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.past_stops import (
     StopFilter,
@@ -31,6 +33,8 @@ from notyet.ledger.past_stops import (
     stops,
 )
 from notyet.ledger.prune import prune, shrink
+from notyet.ledger.stats import stats
+from notyet.share import ShareError
 from notyet.status.stop_words import json_of
 
 if TYPE_CHECKING:
@@ -46,6 +50,7 @@ EXAMPLES = (
     ("notyet log --outcome blocked --since 2d", "stops that were sent back in the last two days"),
     ("notyet log --outcome not_passed --since yesterday", "what did not pass overnight"),
     ("notyet log --stats --since 30d", "for each gate: runs, results, time"),
+    ("notyet log --stats --ledger", "the same for your team, and its projects (see notyet ship)"),
     ("notyet log --json -n all", "one JSON object in each line, for programs"),
     ("notyet log --prune", "remove old stops, and shrink the file"),
 )
@@ -106,6 +111,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", type=_count, dest="most", metavar="N", help=f"N, or all; default {_DEFAULT_COUNT}"
     )
+    parser.add_argument(
+        "--ledger",
+        nargs="?",
+        const="",
+        metavar="URL",
+        help="with --stats: the stops of a team on PostgreSQL, by default where `[share]` says",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 
@@ -133,6 +145,8 @@ def run(args: argparse.Namespace) -> int:
     wrong = _wrong(args)
     if wrong:
         return refuse("log", wrong, 2)
+    if args.ledger is not None:
+        return _team_stats(args)
     ledger = Ledger(repair=False)
     try:
         if args.prune:
@@ -141,7 +155,8 @@ def run(args: argparse.Namespace) -> int:
             return show_stop(ledger, args.id, as_json=args.json)
         wish = _wish(args)
         if args.stats:
-            return show_stats(ledger, wish, as_json=args.json)
+            where = f" in {one_line(wish.place, 200)}" if wish.place else ""
+            return show_stats(stats(ledger, wish), where, as_json=args.json)
         if args.follow:
             return Follow(ledger, wish, as_json=args.json).run()
         return _list(ledger, wish, is_narrowed=bool(_narrowed(args)), as_json=args.json)
@@ -153,12 +168,44 @@ def run(args: argparse.Namespace) -> int:
         ledger.close()
 
 
+def _team_stats(args: argparse.Namespace) -> int:
+    """Show the figures of a team's tables, else of the ledger of a fleet at that address."""
+    from notyet.share.settings import share_settings
+
+    wish = replace(_wish(args), place="")
+    here = real_folder(os.getcwd())
+    try:
+        url = args.ledger or share_settings(here, os.environ).to
+        if not url.startswith(("postgresql://", "postgres://")):
+            return refuse(
+                "log", "--ledger takes an address like postgresql://USER@HOST/DATABASE", 2
+            )
+        from notyet.share.rows import Projects
+        from notyet.share.team import Team
+        from notyet.share.team_stats import team_stats
+
+        found = team_stats(Team(url), wish)
+        if found is not None:
+            project = Projects().of_folder(here)
+            return show_stats(found.stats, projects=found.projects, here=project, as_json=args.json)
+        with closing(Ledger(url, repair=False)) as ledger:
+            return show_stats(stats(ledger, wish), as_json=args.json)
+    except Refused as error:
+        return refuse("log", str(error), 2)
+    except LedgerError as error:
+        return refuse("log", f"{error.path}: {error.detail}")
+    except ShareError as error:
+        return refuse("log", str(error))
+
+
 def _wrong(args: argparse.Namespace) -> str:
     """Return what is wrong with the command line."""
     narrowed = _narrowed(args)
     if narrowed and (args.id is not None or args.prune):
         kind = "--prune" if args.prune else "an ID"
         return f"{kind} does not go together with {narrowed[0]}"
+    if args.ledger is not None and not args.stats:
+        return "--ledger is for --stats"
     if args.prune and args.json:
         return "--prune does not go together with --json"
     if args.until and args.since and args.until <= args.since:
@@ -277,9 +324,7 @@ class Follow:
     def _watch(self, pasts: Sequence[PastStop]) -> None:
         """Remember the outcomes that may change: all that are asking, the newest of the others."""
         for past in pasts:
-            # A host overrides a send-back before the next stop of that agent.
-            may_change = past.outcome == "asking" or past.why == "lost"
-            if may_change or (past.outcome == "blocked" and not past.followed):
+            if past.may_change:
                 self._watched[past.id] = past.outcome
             else:
                 self._watched.pop(past.id, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -13,7 +14,6 @@ from notyet.cli.streams import json_line
 from notyet.cli.terminal import (
     Style,
     is_terminal,
-    one_line,
     table,
     table_or_list,
     width,
@@ -21,37 +21,42 @@ from notyet.cli.terminal import (
 )
 from notyet.core.record import as_dict
 from notyet.core.verdict import UNCHECKED, UNPASSED
-from notyet.ledger.stats import stats
 from notyet.status.worth import FEW_BLOCKS, verdict
 from notyet.times import age, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from notyet.ledger.ledger import Ledger
-    from notyet.ledger.past_stops import StopFilter
     from notyet.ledger.stats import GateStats, Stats
+    from notyet.share.team_stats import ProjectStats
 
 _HEAD = (
     "GATE", "RUNS", "SKIPPED", "BLOCKED", "HALTED", "BROKEN", "P50", "P95", "IN ALL", "FIXED",
     "WORTH IT?",
 )  # fmt: skip
 _WATCHING = {"GATE": "OBSERVING", "BLOCKED": "WOULD BLOCK", "HALTED": "WOULD HALT"}
+_OF_PROJECTS = ("passed", "sent_back", "not_passed", "not_checked")
+_MOST_PROJECTS = 30
 _FEWEST_STEPS = 2  # a single bar says nothing
 _AROUND_LINE = 30  # columns for the name before a line and the number after it
 _LEFT = ("GATE", "OBSERVING", "FIXED", "WORTH IT?")  # columns aligned to the left
 
 
-def show_stats(ledger: Ledger, wish: StopFilter, *, as_json: bool) -> int:
-    """Print what the wanted stops come to, gate by gate."""
-    found = stats(ledger, wish)
+def show_stats(
+    found: Stats,
+    where: str = "",
+    *,
+    projects: Sequence[ProjectStats] = (),
+    here: str = "",
+    as_json: bool,
+) -> int:
+    """Print what stops come to, gate by gate, and those of a team project by project.
+
+    `where` are they, in words; `here` is the project of this folder.
+    """
     if as_json:
-        for gate in found.gates:
-            print(json_line({"kind": "gate", **as_dict(gate), "verdict": verdict(gate)}))
-        totals = {name: value for name, value in as_dict(found).items() if name != "gates"}
-        print(json_line({"kind": "stops", **totals}))
+        _print_json(found, projects)
         return 0
-    where = f" in {one_line(wish.place, 200)}" if wish.place else ""
     if not found.stops:
         print(f"no stops{where} to count{f'; {ELSEWHERE}' if where else ''}")
         return 0
@@ -61,6 +66,8 @@ def show_stats(ledger: Ledger, wish: StopFilter, *, as_json: bool) -> int:
             _print_table(gates)
     if not found.gates:
         print("no gate was run\n")
+    if projects:
+        _print_projects(projects, here)
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in found.outcomes.items())
     print(f"{'1 stop' if found.stops == 1 else f'{found.stops:,} stops'}{where}: {outcomes}")
     print(f"from {exactly(found.first_at)} to {exactly(found.last_at)}")
@@ -69,6 +76,15 @@ def show_stats(ledger: Ledger, wish: StopFilter, *, as_json: bool) -> int:
     if not found.is_all:
         print(f"only the newest {found.stops:,} were counted; choose others with --until")
     return 0
+
+
+def _print_json(found: Stats, projects: Sequence[ProjectStats]) -> None:
+    for gate in found.gates:
+        print(json_line({"kind": "gate", **as_dict(gate), "verdict": verdict(gate)}))
+    for project in projects:
+        print(json_line({"kind": "project", **asdict(project)}))
+    totals = {name: value for name, value in as_dict(found).items() if name != "gates"}
+    print(json_line({"kind": "stops", **totals}))
 
 
 _KINDS = {
@@ -112,6 +128,25 @@ def _print_lines(found: Stats) -> None:
     print()
     for line in table(("", f"each {age(first.until - first.at)}", ""), rows, style):
         print(line)
+
+
+def _print_projects(projects: Sequence[ProjectStats], here: str) -> None:
+    """Print how the stops of projects went; most with NOT PASSED stops come first."""
+    head = ("PROJECT", "STOPS", "PASSED", "SENT BACK", UNPASSED, UNCHECKED, "LAST")
+    rows = [
+        (
+            (project.name or project.project or "unknown")
+            + (" (here)" if here == project.project else ""),
+            str(project.stops),
+            *(str(project.kinds[kind]) for kind in _OF_PROJECTS),
+            exactly(project.last_at),
+        )
+        for project in projects[:_MOST_PROJECTS]
+    ]
+    print(*table_or_list(head, rows, Style(sys.stdout), right=head[1:-1]), sep="\n")
+    if len(projects) > len(rows):
+        print(f"and {len(projects) - len(rows):,} projects more; --json lists all")
+    print()
 
 
 def _print_table(gates: list[GateStats]) -> None:

@@ -14,11 +14,15 @@ from notyet.cli.streams import give_up, json_line
 from notyet.cli.times import duration
 from notyet.cli.with_agent.agent_run import With
 from notyet.config.document import did_you_mean
+from notyet.config.find import real_folder
 from notyet.config.shapes import meant_workspace
 from notyet.core.remote import LOCAL, remote_from
 from notyet.core.text import clean
 from notyet.errors import NotyetError
+from notyet.hook.main import start_shipper
 from notyet.hosts.known_programs import headless
+from notyet.ledger.connection import default_path
+from notyet.share.settings import is_shared
 
 if TYPE_CHECKING:
     from notyet.core.task import Result
@@ -170,6 +174,8 @@ def run(args: argparse.Namespace) -> int:
         return FAILED
     finally:
         work.screen.close()
+        if is_shared(real_folder(cwd), os.environ):
+            start_shipper(default_path(os.environ), os.environ)
 
 
 def _run(args: argparse.Namespace, work: With) -> int:
