@@ -43,6 +43,21 @@ SERVES = """notyet page --no-open > address & pid=$!
 until [ -s address ]; do sleep 0.05; done
 """
 SHARED = "NOTYET_SHARE=postgresql://me@127.0.0.1:1/x"
+# With a fleet: a queue, and a worker whose agent does not end.
+FLEET = "notyet tasks queue agents > /dev/null\n"
+WORKS = (
+    FLEET
+    + """cat > agent.toml <<'END'
+[[turn]]
+steps = [{ tool = "bash", run = "touch started; exec sleep 1000" }]
+END
+notyet worker --queue agents > said & pid=$!
+notyet submit Go. --queue agents --agent scripted:agent.toml --cwd $PROJECT
+until [ -e started ]; do sleep 0.05; done
+"""
+)
+LEAVES = """until grep -q draining said; do sleep 0.05; done
+"""
 WITH = "notyet with scripted:agent.toml Go."
 # What is run, in a new project; the last command counts.
 RUNS = {
@@ -85,6 +100,16 @@ notyet trust --yes --read claude > /dev/null
 notyet tasks kill $id; wait $pid""",
     ("tasks", 0): "notyet tasks",
     ("tasks", 1): "notyet tasks show tk3",
+    ("submit", 0): FLEET + "notyet submit Go. --queue agents --agent claude",
+    ("submit", 1): "notyet submit Go. --queue agents --agent claude",
+    ("submit", 2): "notyet submit Go.",
+    ("worker", 0): FLEET
+    + "notyet worker --queue agents > said & pid=$!\n"
+    + "until [ -s said ]; do sleep 0.05; done; kill $pid; wait $pid",
+    ("worker", 1): "notyet worker --queue agents",
+    ("worker", 2): "notyet worker",
+    ("worker", 129): WORKS + "kill -HUP $pid\n" + LEAVES + "kill -HUP $pid; wait $pid",
+    ("worker", 143): WORKS + "kill -TERM $pid\n" + LEAVES + "kill -TERM $pid; wait $pid",
     ("install", 0): "notyet install claude --yes",
     ("install", 1): "notyet install claude",
     ("install", 2): "notyet install emacs",
@@ -164,8 +189,8 @@ KNOWN = sections()
 EVERY = [(name, code) for name, codes in KNOWN.items() if name for code in codes]
 
 
-def code_of(script, folder):
-    world = World(folder)
+def code_of(script, folder, fleet=""):
+    world = World(folder, fleet)
     said = world.run(f"set -m\n{script}\necho CODE $?\n")
     return int(said.rpartition("CODE ")[2]), said
 
@@ -180,8 +205,11 @@ def test_every_code_on_the_page_has_a_run():
 
 
 @pytest.mark.parametrize(("name", "code"), EVERY)
-def test_the_command_ends_with_this_code(name, code, tmp_path):
-    found, said = code_of(RUNS[name, code], tmp_path)
+def test_the_command_ends_with_this_code(name, code, tmp_path, request):
+    script, fleet = RUNS[name, code], ""
+    if script.startswith(FLEET):
+        fleet = request.getfixturevalue("cluster").url(schema=f"{name}{code}")
+    found, said = code_of(script, tmp_path, fleet)
     assert found == code, said
 
 
