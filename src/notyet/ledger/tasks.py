@@ -47,7 +47,7 @@ _NEXT_OF_ALL = (
     "SELECT id FROM tasks WHERE (created_at, id) < (?, ?) ORDER BY created_at DESC, id DESC LIMIT ?"
 )
 _NEXT_ACTIVE = _NEXT_OF_ALL.replace("WHERE", "WHERE ended_at IS NULL AND")
-_NEXT_BEGUN = _NEXT_ACTIVE.replace("WHERE", "WHERE owner <> 0 AND")  # not queued
+_NEXT_BEGUN = _NEXT_ACTIVE.replace("WHERE", "WHERE owner > 0 AND")  # not queued
 _NEXT_UNDELIVERED = (
     f"SELECT task FROM outbox WHERE {MAYBE_UNDELIVERED} AND (created_at, task) < (?, ?)"
     " ORDER BY created_at DESC, task DESC LIMIT ?"
@@ -275,6 +275,10 @@ class Tasks:
     def active(self) -> list[TaskView]:
         """Return the tasks that have not ended, the newest first."""
         return self._views("tasks.ended_at IS NULL")
+
+    def begun(self) -> list[TaskView]:
+        """Return the tasks that have not ended and do not wait in a queue, the newest first."""
+        return self._views("tasks.ended_at IS NULL AND tasks.owner > 0")
 
     def undelivered(self) -> list[TaskView]:
         """Return the tasks whose results or notifications may be undelivered, the newest first."""
