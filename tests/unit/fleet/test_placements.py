@@ -299,7 +299,7 @@ def test_a_queued_task_cannot_be_steered_but_told_something(office):
 
 def test_a_queued_task_is_seen_in_lists(office):
     office.enter(model="opus")
-    (view,) = office.tasks.active()
+    (view,) = office.tasks.begun()
     assert (view.state, view.queue, view.model, view.owner_alive) == (
         "queued",
         "agents",
