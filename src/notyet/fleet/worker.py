@@ -10,14 +10,12 @@ from __future__ import annotations
 import asyncio
 import platform
 from contextlib import suppress
-from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import notyet
 from notyet.agents import open_session, reopen
-from notyet.core.gate import Function, Gate
 from notyet.core.record import replace
 from notyet.core.remote import is_remote
 from notyet.core.task import FINAL, Order
@@ -233,16 +231,7 @@ class Worker:
 
     def _engine_for(self, task: Task) -> Engine:
         """Return the engine of a task that begins, or was taken over from a dead worker."""
-        if task.id in self._engines:
-            return self._engines[task.id]
-        try:
-            return self._engine_of(task)
-        except Exception as error:  # noqa: BLE001  # of other people's code, too
-            # The task goes on, and is NOT CHECKED.
-            why = f"its gates cannot be read: {error}"
-            self._warn(f"task {task.id}: {why}")
-            unread = Gate(name="gates", check=Function(partial(_refuse, why), "notyet"))
-            return Engine([unread], ledger=self._fleet.ledger, warn=self._warn)
+        return self._engines.get(task.id) or self._engine_of(task)
 
     def _project_engine(self, task: Task) -> Engine:
         """Return the engine of a task's project; what is wrong with its gates is a warning."""
@@ -368,10 +357,6 @@ class _Unopened:
 
     def transcript(self) -> str | None:
         return None
-
-
-def _refuse(why: str, _event: object) -> None:
-    raise Refused(why)
 
 
 def _opened(order: Order, cwd: str) -> Session:
