@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import platform
 from contextlib import suppress
+from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -281,7 +282,8 @@ class Worker:
             if state == "queued" or state in FINAL:
                 over.append(one)  # else its slot is that of the worker that took the task over
         await asyncio.to_thread(placing.cancel, over)
-        await asyncio.to_thread(placing.write, self._place_all)
+        queues = await self._ask(placements.queues)
+        await asyncio.to_thread(placing.write, partial(_place_all, queues))
         await asyncio.to_thread(placing.forget_old)
         machines = {str(worker.get("machine")) for worker in workers}
         for orphan in await self._ask(placements.orphans):
@@ -312,13 +314,6 @@ class Worker:
             finally:
                 self._at_work.discard(handle.task_id)
 
-    def _place_all(self, db: Any, enqueue: Enqueue) -> None:
-        for task, order in unplaced(db, _AT_ONCE_PLACED):
-            queue = self._queues.get(order.queue)
-            placement = new_placement(task)
-            if queue is not None and note_placement(db, task, placement):
-                enqueue(task, placement, order, queue)
-
     async def _describe(self) -> None:
         about = {
             "id": self.id,
@@ -333,6 +328,14 @@ class Worker:
 
     async def _ask(self, call: Callable[..., Any], *args: Any) -> Any:
         return await self._supervisor.ask(call, *args)
+
+
+def _place_all(queues: Mapping[str, Mapping[str, Any]], db: Any, enqueue: Enqueue) -> None:
+    """Place tasks of all queues: those of a queue without workers must not be in the way."""
+    for task, order in unplaced(db, _AT_ONCE_PLACED):
+        placement = new_placement(task)
+        if note_placement(db, task, placement):
+            enqueue(task, placement, order, queue_named(order.queue, queues))
 
 
 class _Unopened:

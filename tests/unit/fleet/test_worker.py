@@ -283,3 +283,15 @@ def test_a_worker_of_an_unknown_queue_is_refused(crew):
     worker = Worker(crew.fleet, ["agents", "nightly"])
     with pytest.raises(Refused, match=r"there is no queue 'nightly' \(there are: agents\)"):
         crew.do(worker.run())
+
+
+def test_tasks_of_a_queue_without_workers_are_placed_by_those_of_others(crew_of):
+    crew = crew_of(Queue("agents"), Queue("other"))
+    task = crew.submit(queue="other")
+    crew.fleet.ledger.connection.execute("UPDATE tasks SET placement = ''", ())
+    crew.start(Agents())
+    placed = "SELECT count(*) FROM tasks WHERE placement <> ''"
+    crew.until(lambda: rows(crew.fleet.ledger, placed) == [(1,)])
+    crew.drain()
+    crew.start(Agents(), "other")
+    assert crew.result(task).ending == "done"
