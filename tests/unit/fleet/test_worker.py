@@ -7,9 +7,10 @@ import pytest
 from crews import Crew
 from notyet import Block, Engine
 from notyet.core.session import Turn
-from notyet.errors import Refused
+from notyet.errors import LedgerError, Refused
 from notyet.fleet import Queue, Worker
 from notyet.fleet.worker import _opened
+from notyet.ledger.placements import Placements
 from supervised import Agent
 from support import gate, rows
 
@@ -218,6 +219,47 @@ def test_a_workspace_that_cannot_be_read_ends_its_task_with_the_reason(crew):
     result = crew.result(task)
     assert result.ending == "error"
     assert "ssh://127.0.0.1:1/srv cannot be read" in result.error
+
+
+# A database that is away for longer than anyone waits.
+
+
+def away(crew, monkeypatch, name):
+    """Let one call of the ledger fail, after it was made."""
+    real, faults = getattr(crew.fleet.placements, name), [LedgerError("x", "it is away")]
+
+    def call(*args, **options):
+        found = real(*args, **options)
+        if faults:
+            raise faults.pop()
+        return found
+
+    monkeypatch.setattr(crew.fleet.placements, name, call)
+
+
+def test_a_task_is_begun_later_if_the_ledger_could_not_be_read(crew, monkeypatch):
+    task = crew.submit()
+    away(crew, monkeypatch, "order")
+    crew.start(Agents(), settings={"ledger_patience": 0.0})
+    assert crew.result(task).ending == "done"
+    assert any("it is away (trying again)" in warning for warning in crew.warnings)
+
+
+def test_a_task_goes_on_that_began_without_that_its_worker_heard_of_it(crew, monkeypatch):
+    task = crew.submit()
+    reopened, real, faults = Agent("reopened"), Placements.adopt, [LedgerError("x", "it is away")]
+
+    def adopt(*args, **options):
+        found = real(*args, **options)
+        if faults:
+            raise faults.pop()
+        return found
+
+    monkeypatch.setattr(Placements, "adopt", adopt)
+    settings = {"ledger_patience": 0.0}
+    crew.start(Agents(), settings=settings, reopen=lambda ref: reopened)
+    assert crew.result(task).text == "reopened"
+    assert reopened.got == ["do it"]
 
 
 # Ending a worker.
