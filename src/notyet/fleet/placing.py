@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import uuid4
 
 from notyet.errors import LedgerError, Refused
@@ -48,6 +48,8 @@ _OLD = 2 * 86_400  # seconds after which a placement that ended is forgotten
 
 class Placing:
     """The queues, placements and schedules of a fleet."""
+
+    _serving: ClassVar[Placing | None] = None  # in this process
 
     def __init__(self, ledger: Ledger) -> None:
         connection = ledger.connection
@@ -147,7 +149,13 @@ class Placing:
         place: Callable[[str, str], Awaitable[None]],
         submit: Callable[[str, dict[str, Any]], Awaitable[None]],
     ) -> None:
-        """Be ready to take placements, `room` more at any time, and submit what schedules say."""
+        """Be ready to take placements, `room` more at any time, and submit what schedules say.
+
+        Raises Refused if this process has a worker: DBOS serves one.
+        """
+        if Placing._serving is not None:
+            raise Refused("this process has a worker already; start another process for the next")
+        Placing._serving = self
         self._dbos = DBOS(
             config={
                 "name": "notyet",
@@ -193,8 +201,10 @@ class Placing:
 
     def stop(self, patience: int) -> None:
         """Take no more placements; wait so many seconds for those that were taken."""
-        self._dbos = None
-        DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=patience)
+        if Placing._serving is self:
+            self._dbos = None
+            DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=patience)
+            Placing._serving = None
 
     def left_by_dead(self, living: set[str]) -> list[str]:
         """Return placements that were taken by workers which do not live."""

@@ -337,3 +337,14 @@ def test_tasks_of_a_queue_without_workers_are_placed_by_those_of_others(crew_of)
     crew.drain()
     crew.start(Agents(), "other")
     assert crew.result(task).ending == "done"
+
+
+def test_a_second_worker_in_one_process_is_refused_and_the_first_goes_on(crew, url):
+    crew.start(Agents())
+    other = Crew(url)
+    try:
+        with pytest.raises(Refused, match="this process has a worker already; start another"):
+            other.do(Worker(other.fleet, ["agents"]).run())
+    finally:
+        other.close()
+    assert crew.result(crew.submit()).ending == "done"
