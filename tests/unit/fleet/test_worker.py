@@ -262,6 +262,23 @@ def test_a_task_goes_on_that_began_without_that_its_worker_heard_of_it(crew, mon
     assert reopened.got == ["do it"]
 
 
+def test_a_worker_goes_on_when_the_database_has_crashed(crew, cluster):
+    agents = Agents(Agent.WAIT)
+    task, key = crew.submit(), {"key": "later"}
+    crew.start(agents)
+    crew.until(lambda: agents and agents[0].waiting.is_set())
+    cluster.crash()
+    later = crew.submit(**key)
+    cluster.crash()
+    assert crew.submit(**key) == later
+    agents[0].come_back(Turn(text="survived"))
+    assert crew.result(task).text == "survived"
+    crew.until(lambda: len(agents) == 2 and agents[1].waiting.is_set())
+    agents[1].come_back(Turn(text="too"))
+    assert crew.result(later).text == "too"
+    assert [agent.got for agent in agents] == [["do it"], ["do it"]]
+
+
 # Ending a worker.
 
 
