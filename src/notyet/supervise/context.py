@@ -73,6 +73,7 @@ class Store:
             raise Refused(NOT_RUNNING)
         loop = asyncio.get_running_loop()
         made = loop.run_in_executor(self._thread, partial(call, *args, **options))
+        made.add_done_callback(_note_error)
         return await asyncio.shield(made)
 
     async def insist(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
@@ -95,6 +96,12 @@ class Store:
         if self._thread is None:
             return await asyncio.to_thread(call, *args)
         return await self.insist(call, *args)
+
+
+def _note_error(made: asyncio.Future[Any]) -> None:
+    """Mark the error of a call as seen: asyncio prints it where the caller was cancelled."""
+    if not made.cancelled():
+        made.exception()
 
 
 class FencedError(Exception):
