@@ -299,7 +299,7 @@ def test_a_queued_task_cannot_be_steered_but_told_something(office):
 
 def test_a_queued_task_is_seen_in_lists(office):
     office.enter(model="opus")
-    (view,) = office.tasks.begun()
+    (view,) = office.tasks.views()
     assert (view.state, view.queue, view.model, view.owner_alive) == (
         "queued",
         "agents",
@@ -336,7 +336,7 @@ def test_an_error_is_retried_and_the_result_has_the_figures_of_all_runs(office):
     office.adopt()
     spent = {"usage": Usage(input=5), "tools": ("bash",), "tool_calls": 2, "turns": 3}
     office.finish(ending="error", text="", stop_reason="error", error="overloaded", **spent)
-    assert office.decide("skipped").outcome == "skipped"
+    office.decide("skipped")
     assert office.state() == "queued"
     assert office.adopt(key="other") == 0
     office.finish(generation=2, usage=Usage(input=7), tools=("edit",), tool_calls=1, turns=1)
