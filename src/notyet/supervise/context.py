@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from notyet.core.task import ending_of
-from notyet.errors import LedgerError, Refused, attempt, attempt_async
+from notyet.errors import LedgerError, LedgerNewer, Refused, attempt, attempt_async
 from notyet.ledger.leases import Leases
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.runs import Runs
@@ -84,6 +84,8 @@ class Store:
         while True:
             try:
                 return await self(call, *args, **options)
+            except LedgerNewer:  # time does not change it
+                raise
             except LedgerError as error:
                 if loop.time() + pause > ends:
                     raise

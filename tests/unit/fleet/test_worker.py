@@ -7,9 +7,10 @@ import pytest
 from crews import Crew
 from notyet import Block, Engine
 from notyet.core.session import Turn
-from notyet.errors import Refused
+from notyet.errors import LedgerNewer, Refused
 from notyet.fleet import Queue, Worker
 from notyet.fleet.worker import _opened
+from stores import opened
 from supervised import Agent
 from support import gate, rows
 
@@ -283,3 +284,16 @@ def test_a_worker_of_an_unknown_queue_is_refused(crew):
     worker = Worker(crew.fleet, ["agents", "nightly"])
     with pytest.raises(Refused, match=r"there is no queue 'nightly' \(there are: agents\)"):
         crew.do(worker.run())
+
+
+def test_a_worker_ends_when_a_newer_notyet_has_updated_the_tables(crew):
+    agents = Agents(Agent.WAIT)
+    crew.submit("do it")
+    crew.start(agents)
+    crew.until(lambda: agents and agents[0].got)
+    with opened(crew.fleet.ledger) as db:
+        db.execute("UPDATE ledger_version SET version = version + 1")
+    crew.until(crew.working.done)
+    with pytest.raises(LedgerNewer, match="upgrade notyet"):
+        crew.working.result()
+    assert agents[0].aborts
