@@ -6,6 +6,7 @@ They are forked from a server that has loaded notyet before, so that hundreds ca
 import asyncio
 import multiprocessing
 import os
+import random
 import signal
 import sys
 import time
@@ -108,6 +109,7 @@ def consume(job):
         result = announcement.result
         known = {"task": result.task_id, "ending": result.ending, "error": result.error}
         note(inbox, key=announcement.key, label=result.label, **known)
+        await asyncio.sleep(random.uniform(0, 0.05))  # a kill comes before it is acknowledged
 
     async def deliver():
         from notyet.fleet import Fleet
@@ -153,6 +155,10 @@ class Crew:
         self.killed += 1
         if again:
             self.start(name, *self._jobs[name])
+
+    def forget(self, name):
+        """Leave one that has ended alone."""
+        del self._processes[name]
 
     def suspend(self, name):
         os.kill(self.pid(name), signal.SIGSTOP)
