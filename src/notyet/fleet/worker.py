@@ -22,7 +22,7 @@ from notyet.core.remote import is_remote
 from notyet.core.task import FINAL, Order
 from notyet.engine.engine import Engine
 from notyet.engine.from_project import project_engine
-from notyet.errors import LedgerError, NotyetError, Refused, SendError
+from notyet.errors import LedgerError, LedgerNewer, NotyetError, Refused, SendError
 from notyet.fleet.placing import new_placement, task_of
 from notyet.fleet.queue import queue_named
 from notyet.fleet.workspaces import Workspaces, is_trusted
@@ -116,7 +116,8 @@ class Worker:
     async def run(self) -> None:
         """Take tasks until `drain`; a cancellation leaves the tasks at work to other workers.
 
-        Raises Refused for an unknown queue, and LedgerError.
+        Raises Refused for an unknown queue, and LedgerError: LedgerNewer also when a newer notyet
+        has updated the tables since.
         """
         await self._fleet.open()
         known = await asyncio.to_thread(self._fleet.placements.queues)
@@ -262,6 +263,9 @@ class Worker:
         while True:
             try:
                 await self.sweep()
+            except LedgerNewer:  # nothing can be written any more: others have to go on
+                self._draining.set()  # `run` finds the same
+                return
             except (NotyetError, OSError) as error:
                 self._warn(f"{error} (trying again)")
             await asyncio.sleep(self._settings.lease / _SWEEPS)

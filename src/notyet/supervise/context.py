@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from notyet.core.task import ending_of
-from notyet.errors import LedgerError, Refused, attempt, attempt_async
+from notyet.errors import LedgerError, LedgerNewer, Refused, attempt, attempt_async
 from notyet.ledger.leases import Leases
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.runs import Runs
@@ -73,6 +73,7 @@ class Store:
             raise Refused(NOT_RUNNING)
         loop = asyncio.get_running_loop()
         made = loop.run_in_executor(self._thread, partial(call, *args, **options))
+        made.add_done_callback(_note_error)
         return await asyncio.shield(made)
 
     async def insist(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
@@ -83,6 +84,8 @@ class Store:
         while True:
             try:
                 return await self(call, *args, **options)
+            except LedgerNewer:  # time does not change it
+                raise
             except LedgerError as error:
                 if loop.time() + pause > ends:
                     raise
@@ -95,6 +98,12 @@ class Store:
         if self._thread is None:
             return await asyncio.to_thread(call, *args)
         return await self.insist(call, *args)
+
+
+def _note_error(made: asyncio.Future[Any]) -> None:
+    """Mark the error of a call as seen: asyncio prints it where the caller was cancelled."""
+    if not made.cancelled():
+        made.exception()
 
 
 class FencedError(Exception):

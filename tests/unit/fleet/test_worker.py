@@ -7,10 +7,11 @@ import pytest
 from crews import Crew
 from notyet import Block, Engine
 from notyet.core.session import Turn
-from notyet.errors import LedgerError, Refused
+from notyet.errors import LedgerError, LedgerNewer, Refused
 from notyet.fleet import Queue, Worker
 from notyet.fleet.worker import _opened
 from notyet.ledger.placements import Placements
+from stores import opened
 from supervised import Agent
 from support import gate, rows
 
@@ -365,3 +366,16 @@ def test_a_second_worker_in_one_process_is_refused_and_the_first_goes_on(crew, u
     finally:
         other.close()
     assert crew.result(crew.submit()).ending == "done"
+
+
+def test_a_worker_ends_when_a_newer_notyet_has_updated_the_tables(crew):
+    agents = Agents(Agent.WAIT)
+    crew.submit("do it")
+    crew.start(agents)
+    crew.until(lambda: agents and agents[0].got)
+    with opened(crew.fleet.ledger) as db:
+        db.execute("UPDATE ledger_version SET version = version + 1")
+    crew.until(crew.working.done)
+    with pytest.raises(LedgerNewer, match="upgrade notyet"):
+        crew.working.result()
+    assert agents[0].aborts
