@@ -91,6 +91,7 @@ class Worker:
         self._slots = asyncio.Semaphore(at_once)
         self._queue_slots: dict[str, asyncio.Semaphore] = {}
         self._placed: set[str] = set()
+        self._reserved = 0  # slots for tasks of dead workers, when they are free
         self._at_work: set[str] = set()
         self._taken_over: set[asyncio.Task[None]] = set()
         self._draining = asyncio.Event()
@@ -156,7 +157,10 @@ class Worker:
 
     def _room(self) -> int:
         """Return how many more tasks can be placed here."""
-        return 0 if self._draining.is_set() else self._at_once - len(self._placed | self._at_work)
+        if self._draining.is_set():
+            return 0
+        # Else what dead workers left would wait for as long as tasks are queued.
+        return max(0, self._at_once - self._reserved - len(self._placed | self._at_work))
 
     async def _place(self, task: str, placement: str) -> None:
         """Begin a task that the engine placed here, and wait until it has ended or moved on."""
@@ -290,17 +294,21 @@ class Worker:
         await asyncio.to_thread(placing.write, partial(_place_all, queues))
         await asyncio.to_thread(placing.forget_old)
         machines = {str(worker.get("machine")) for worker in workers}
+        waiting = 0
         for orphan in await self._ask(placements.orphans):
-            if self._slots.locked() or self._draining.is_set():
+            if self._draining.is_set():
                 break
-            await self._take_over(orphan, machines)
+            is_here = orphan.machine in {"", own_machine()}
+            if not is_here and orphan.machine in machines:
+                continue  # a worker of that machine has the conversation
+            if is_here and self._slots.locked():
+                waiting += 1
+            else:
+                await self._take_over(orphan, "continue" if is_here else "end")
+        self._reserved = waiting
         await asyncio.to_thread(placing.listen, self._names)
 
-    async def _take_over(self, orphan: Orphan, machines: set[str]) -> None:
-        is_here = orphan.machine in {"", own_machine()}
-        if not is_here and orphan.machine in machines:
-            return  # a worker of that machine has the conversation
-        unfinished: Literal["continue", "end"] = "continue" if is_here else "end"
+    async def _take_over(self, orphan: Orphan, unfinished: Literal["continue", "end"]) -> None:
         for handle in await self._supervisor.recover(unfinished, only=orphan.task):
             waiting = asyncio.ensure_future(self._wait_for(handle))
             self._taken_over.add(waiting)

@@ -136,6 +136,29 @@ def test_a_conversation_that_is_not_bound_goes_on_anywhere(crew, tmp_path):
     assert [key for key, _, _ in prompts(tmp_path)] == ["k"]
 
 
+def test_what_a_dead_worker_left_comes_before_what_is_queued(crew, tmp_path):
+    """Else a worker that always has something to do would never take it over."""
+    ledger, placements = crew.fleet.ledger, crew.fleet.placements
+    owner = Leases(ledger.connection).enrol(1000.0, program="fleet")
+    left = [crew.submit(f"left {number}") for number in range(3)]
+    for task in left:
+        seen, _ = placements.order(task)
+        ref = Writing(tmp_path).ref()
+        assert placements.adopt(seen.task, owner, ref, "", key=task, machine="", room=Room()) == 0
+    crew.submit("wait", priority=1)
+    survivor(crew, tmp_path, at_once=1)
+    crew.until(lambda: prompts(tmp_path))
+    queued = crew.submit("queued")
+    Leases(ledger.connection).retire(owner)
+    crew.until(lambda: crew.worker._reserved == len(left))
+    (tmp_path / "go").touch()
+    crew.result(queued)
+    sent = [prompt for _, prompt, _ in prompts(tmp_path)]
+    assert sent[0] == "wait"
+    assert sorted(sent[1:4]) == ["left 0", "left 1", "left 2"]
+    assert sent[4:] == ["queued"]
+
+
 def test_a_schedule_is_submitted_once_for_each_time_though_two_workers_run(crew, member, tmp_path):
     crew.do(crew.fleet.schedule("often", "* * * * * *", "tick", agent="a", queue="agents"))
     member()
