@@ -7,7 +7,7 @@ import time
 from dbos._sys_db import SystemDatabase
 
 from fleet_soak.processes import QUEUE
-from fleet_soak.world import world
+from fleet_soak.world import PATIENCE, world
 from notyet import Engine
 from notyet.core.session import Turn
 from notyet.fleet import Queue, Worker
@@ -118,8 +118,9 @@ async def measured(here, prefix):
     beginning = Stopwatch(Placements, "adopt", lambda wait: wait == 0.0)
     with placing, beginning:
         running = asyncio.ensure_future(worker.run())
-        while len(beginning.seconds) < CLAIMED and not running.done():
-            await asyncio.sleep(0.1)
+        async with asyncio.timeout(PATIENCE):
+            while len(beginning.seconds) < CLAIMED and not running.done():
+                await asyncio.sleep(0.1)
         for _ in range(5):
             await timed("sweep", worker.sweep)
         worker.drain()
@@ -129,45 +130,31 @@ async def measured(here, prefix):
 
 
 def multiply(cluster, times):
-    """Copy the tasks that wait, with their runs and placements, so that there are many."""
-    copies = {
-        "notyet.tasks": ("id", "run", "placement"),
-        "notyet.runs": ("id", "task"),
-        "notyet_dbos.workflow_status": ("workflow_uuid",),
-    }
-    waiting = {
-        "notyet.tasks": "begun = 0 AND ended_at IS NULL",
-        "notyet.runs": "state = 'queued'",
-        "notyet_dbos.workflow_status": "status = 'ENQUEUED'",
-    }
-    script = [_COPY]
-    for table, keys in copies.items():
-        named = "ARRAY[" + ", ".join(f"'{key}'" for key in keys) + "]"
-        condition = waiting[table].replace("'", "''")
-        script.append(f"SELECT pg_temp.copied('{table}', {named}, '{condition}', {times - 1});")
+    """Copy the tasks that wait, with their runs and placements, so that there are many.
+
+    A copy's ids have other letters before them; they are in texts, too.
+    """
+    is_waiting = "begun = 0 AND ended_at IS NULL"
+    task = "split_part(workflow_uuid, ':', 1)"
+    placements = f"{task} IN (SELECT id FROM notyet.tasks WHERE {is_waiting})"
+    copies = (  # the table, its ids, a text with ids in it, the task, and which rows
+        ("notyet_dbos.workflow_input", ("workflow_uuid",), "inputs", task, placements),
+        ("notyet_dbos.workflow_status", ("workflow_uuid",), "", task, "status = 'ENQUEUED'"),
+        ("notyet.runs", ("id", "task"), "", "task", "state = 'queued'"),
+        ("notyet.tasks", ("id", "run", "placement"), "about", "id", is_waiting),
+    )
+    script = []
+    for table, ids, text, of, rows in copies:
+        schema, _, name = table.partition(".")
+        known = f"table_schema = '{schema}' AND table_name = '{name}' AND is_generated = 'NEVER'"
+        sql = f"SELECT column_name FROM information_schema.columns WHERE {known}"
+        names = cluster.run("psql", "-qAt", "-d", "postgres", "-c", sql).stdout.split()
+        copied = {one: f"'c' || n || {one}" for one in ids}
+        copied |= {text: f"replace({text}, {of}, 'c' || n || {of})"} if text else {}
+        wanted = ", ".join(copied.get(one, one) for one in names)
+        script.append(
+            f"INSERT INTO {table} ({', '.join(names)}) SELECT {wanted}"
+            f" FROM {table}, generate_series(1, {times - 1}) AS n WHERE {rows};"
+        )
     if complaint := cluster.psql("\n".join(script)):
         raise RuntimeError(complaint)
-
-
-# A copy's keys have a letter before them: an id of a task is the beginning of its run's and of its
-# placement's.
-_COPY = """
-CREATE FUNCTION pg_temp.copied(place text, keys text[], condition text, times int)
-RETURNS void AS $$
-DECLARE
-  names text;
-  wanted text;
-BEGIN
-  SELECT string_agg(quote_ident(attname), ', '),
-    string_agg(CASE WHEN attname = ANY (keys)
-      THEN format('''c'' || n || %I', attname)
-      WHEN attname = 'inputs'
-      THEN 'replace(inputs, split_part(workflow_uuid, '':'', 1),'
-        || ' ''c'' || n || split_part(workflow_uuid, '':'', 1))'
-      ELSE quote_ident(attname) END, ', ')
-  INTO names, wanted FROM pg_attribute
-  WHERE attrelid = place::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '';
-  EXECUTE format('INSERT INTO %s (%s) SELECT %s FROM %s, generate_series(1, %s) AS n WHERE %s',
-    place, names, wanted, place, times, condition);
-END $$ LANGUAGE plpgsql;
-"""
