@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import uuid4
@@ -145,11 +146,12 @@ class Placing:
     def serve(
         self,
         worker: str,
+        queues: Sequence[str],
         room: Callable[[], int],
         place: Callable[[str, str], Awaitable[None]],
         submit: Callable[[str, dict[str, Any]], Awaitable[None]],
     ) -> None:
-        """Be ready to take placements, `room` more at any time, and submit what schedules say.
+        """Take placements from queues, `room` more at any time, and submit what schedules say.
 
         Raises Refused if this process has a worker: DBOS serves one.
         """
@@ -177,27 +179,22 @@ class Placing:
         async def scheduled(at: datetime | str, order: dict[str, Any]) -> None:
             await submit(at if isinstance(at, str) else at.isoformat(), order)
 
-        DBOS.listen_queues([])
+        DBOS.listen_queues(self._lanes(queues))
         self._asked(DBOS.launch)
-        # DBOS lets each worker take as much as the queue says, and would leave it waiting here
-        # while other workers have room.
-        known, active = self._dbos._sys_db.get_queue, self._dbos._active_workflows_set  # noqa: SLF001
+        # Not public. A DBOS without them lets a worker take as much as the queue says, which then
+        # waits here while other workers have room; and a worker must restart for new lanes.
+        with suppress(AttributeError):
+            _bound(self._dbos._sys_db, self._dbos._active_workflows_set, room)  # noqa: SLF001
 
-        def get_queue(name: str, **options: Any) -> Any:
-            queue = known(name, **options)
-            if queue is not None:
-                most = active.count_for_queue(name) + max(0, room())
-                queue._worker_concurrency = min(queue._worker_concurrency or most, most)  # noqa: SLF001
-            return queue
-
-        self._dbos._sys_db.get_queue = get_queue  # type: ignore[method-assign]  # noqa: SLF001
-
-    def listen(self, names: Sequence[str]) -> None:
+    def listen(self, queues: Sequence[str]) -> None:
         """Take placements from all lanes of these queues, also from those of former limits."""
+        lanes = self._lanes(queues)
+        if self._dbos is not None and hasattr(self._dbos, "_listening_queues"):
+            self._dbos._listening_queues = lanes  # noqa: SLF001
+
+    def _lanes(self, queues: Sequence[str]) -> list[str]:
         lanes = [lane.name for lane in self._asked(self._client.list_queues)]
-        if self._dbos is not None:
-            listening = [lane for lane in lanes if lane.partition(":")[0] in names]
-            self._dbos._listening_queues = listening  # noqa: SLF001  # public only before `launch`
+        return [lane for lane in lanes if lane.partition(":")[0] in queues]
 
     def stop(self, patience: int) -> None:
         """Take no more placements; wait so many seconds for those that were taken."""
@@ -280,6 +277,20 @@ class Placing:
                 what = f"{role} lacks a right; have an administrator run: {grant}"
                 raise LedgerError(self._ledger.path, what) from error
             raise self._connection.fault(error.orig) from error
+
+
+def _bound(database: Any, active: Any, room: Callable[[], int]) -> None:
+    """Let DBOS take no more placements from its database than there is room for."""
+    known, count = database.get_queue, active.count_for_queue
+
+    def get_queue(name: str, **options: Any) -> Any:
+        queue = known(name, **options)
+        if queue is not None:
+            most = count(name) + max(0, room())
+            queue._worker_concurrency = min(queue._worker_concurrency or most, most)  # noqa: SLF001
+        return queue
+
+    database.get_queue = get_queue
 
 
 def new_placement(task: str) -> str:

@@ -95,6 +95,7 @@ class Worker:
         self._at_work: set[str] = set()
         self._taken_over: set[asyncio.Task[None]] = set()
         self._draining = asyncio.Event()
+        self._soon = asyncio.Event()  # there may be something to sweep
         self._supervisor = Supervisor(
             Engine(ledger=fleet.ledger, warn=self._warn),
             fleet.ledger,
@@ -138,8 +139,8 @@ class Worker:
             await self._describe()
             sweeping = None
             try:
-                await asyncio.to_thread(placing.serve, self.id, self._room, place, submit)
-                await asyncio.to_thread(placing.listen, self._names)
+                serve = partial(placing.serve, self.id, self._names, self._room)
+                await asyncio.to_thread(serve, place, submit)
                 sweeping = asyncio.ensure_future(self._sweep_always())
                 await self._draining.wait()
                 await self._describe()
@@ -187,8 +188,7 @@ class Worker:
             try:
                 handle = await self._adopted(seen, order)
                 if handle is not None:
-                    with suppress(Refused):  # another worker has it now, or it is queued again
-                        await handle.ended()
+                    await self._ended(handle)
                 else:
                     await self._ask(placements.unplace, task, placement)
             finally:
@@ -265,6 +265,7 @@ class Worker:
 
     async def _sweep_always(self) -> None:
         while True:
+            self._soon.clear()
             try:
                 await self.sweep()
             except LedgerNewer:  # nothing can be written any more: others have to go on
@@ -272,7 +273,8 @@ class Worker:
                 return
             except (NotyetError, OSError) as error:
                 self._warn(f"{error} (trying again)")
-            await asyncio.sleep(self._settings.lease / _SWEEPS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._soon.wait(), self._settings.lease / _SWEEPS)
 
     async def sweep(self) -> None:
         """Place what has no placement, and take over what dead workers left."""
@@ -318,13 +320,18 @@ class Worker:
         async with self._slots:
             self._at_work.add(handle.task_id)
             try:
-                await handle.ended()
-            except Refused:
-                return  # it moved on
+                await self._ended(handle)
             except LedgerError as error:
                 self._warn(f"task {handle.task_id}: {error}")
             finally:
                 self._at_work.discard(handle.task_id)
+
+    async def _ended(self, handle: Handle) -> None:
+        """Wait until a task has ended or moved on."""
+        try:
+            await handle.ended()
+        except Refused:  # another worker has it now, or it is queued again and needs a placement
+            self._soon.set()
 
     async def _describe(self) -> None:
         about = {

@@ -379,3 +379,13 @@ def test_a_worker_ends_when_a_newer_notyet_has_updated_the_tables(crew):
     with pytest.raises(LedgerNewer, match="upgrade notyet"):
         crew.working.result()
     assert agents[0].aborts
+
+
+@pytest.mark.rule("K7")
+def test_a_task_that_ended_with_an_error_begins_again_at_once(crew):
+    answers = iter([Turn(text="", stop_reason="error", error="overloaded"), "done"])
+    task = crew.submit("do it", retries=1)
+    # The next sweep would be minutes away.
+    crew.start(lambda order, cwd: Agent(next(answers)), settings={"lease": 600.0})
+    result = crew.result(task)
+    assert (result.ending, result.generation) == ("done", 2)
