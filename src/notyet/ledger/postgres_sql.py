@@ -47,8 +47,17 @@ _TYPES = {
 @lru_cache(maxsize=2_000)
 def translate(statement: str) -> str:
     """Return a statement as psycopg takes it."""
-    text = _INDEX_HINT.sub("", statement.replace(NOW, CLOCK))
-    return text.replace("%", "%%").replace("?", "%s")
+    return _words(statement).replace("%", "%%").replace("?", "%s")
+
+
+def numbered(statement: str) -> str:
+    """Return a statement as PREPARE takes it."""
+    first, *others = _words(statement).split("?")
+    return first + "".join(f"${number}{text}" for number, text in enumerate(others, 1))
+
+
+def _words(statement: str) -> str:
+    return _INDEX_HINT.sub("", statement.replace(NOW, CLOCK))
 
 
 def with_types(statement: str) -> str:
