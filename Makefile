@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-clients test-bench test-browser test-postgres lint format bench bench-quick soak docs record clean
+.PHONY: help demo test test-clients test-bench test-browser test-postgres lint format bench bench-quick soak soak-fleet fleet-demo docs record clean
 
 help:
 	@echo "make demo    scripted agents meet the gates"
@@ -16,6 +16,8 @@ help:
 	@echo "make bench   speed, as ratios to a floor measured in the same run; renders docs/performance.md (about five minutes)"
 	@echo "make bench-quick  the same with small sizes, printed only (a minute)"
 	@echo "make soak    the ledger, supervised agents and gates over SSH under load and kill -9 (minutes)"
+	@echo "make soak-fleet  a fleet on PostgreSQL: 500 kills of workers, 10 crashes of the database, clocks, networks, limits, 100,000 queued tasks (about 15 minutes)"
+	@echo "make fleet-demo  PostgreSQL, two workers and twenty scripted agents; a worker is killed, the database crashes"
 	@echo "make docs    rewrite the generated parts of docs/"
 	@echo "make record  draw docs/demo.svg, take docs/pictures and record the sessions in docs/how-to anew, with the real programs"
 	@echo "make format  let ruff format and fix the code"
@@ -53,6 +55,12 @@ bench-quick: $(VENV)/ready
 
 soak: $(VENV)/ready
 	@$(BIN)/python -m bench.soak
+
+soak-fleet: $(VENV)/ready
+	@PYTHONPATH=tests $(BIN)/python -m fleet_soak
+
+fleet-demo: $(VENV)/ready
+	@$(BIN)/python tools/fleet_demo.py
 
 docs: $(VENV)/ready
 	@$(BIN)/python tools/host_index.py --write

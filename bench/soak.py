@@ -138,6 +138,9 @@ def _others() -> int:
             *("crash.harness", "--store", "postgresql", "--every", "11"),
         ],
         "supervised agents on a PostgreSQL server that crashes": ["crash.database"],
+        "a fleet: 25 workers killed, the database crashes": [
+            *("fleet_soak", "--only", "kills", "--kills", "25", "--crashes", "1", "--tasks", "60"),
+        ],
         "random lives of supervised agents": [*laws, str(tests / "laws" / "test_supervisor.py")],
     }.items():
         print(f"\n{what}", flush=True)

@@ -82,6 +82,7 @@ async def _measure(effort: Effort, folder: str, cluster) -> list[Result]:
                 results.append(Missing("a bare workflow of DBOS", why))
             else:
                 subjects["DBOS"] = workflow
+                results += _placing(cluster, effort)
         figures = await interleaved_async(
             effort.rounds(30), 1, **{name: partial(_many, each) for name, each in subjects.items()}
         )
@@ -102,6 +103,22 @@ async def _measure(effort: Effort, folder: str, cluster) -> list[Result]:
             Row("  the same on a file", floor, each["DBOS"], each["a file"], at_least=True),
         ]
     return results
+
+
+def _placing(cluster, effort: Effort) -> list[Result]:
+    """Compare tasks of three seconds that are placed with those that are launched."""
+    from bench import placed
+
+    rounds = effort.rounds(placed.ROUNDS)
+    took = placed.seconds(cluster.url(schema="placed"), rounds * AT_ONCE)
+    waits = (took["placed"] - took["alone"]) / rounds
+    note = "DBOS looks for queued tasks twice a second"
+    return [
+        Amount("a free slot of a worker waits for its next task", waits, "s", note=note),
+        Amount(
+            "  so tasks of 3 s take, placed by DBOS", took["placed"] / took["alone"], "x launched"
+        ),
+    ]
 
 
 async def _many(work: Work) -> None:

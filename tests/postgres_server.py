@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-PROGRAMS = ("initdb", "pg_ctl", "psql")
+PROGRAMS = ("initdb", "pg_ctl", "psql", "pg_basebackup")
 # Debian's are not on PATH. Where psql is hidden from it, the others are to be missing, too.
 _DEBIAN = Path("/usr/lib/postgresql").glob("*/bin") if shutil.which("psql") else ()
 _FOLDERS = [*os.get_exec_path(), *map(str, _DEBIAN)]
@@ -52,6 +52,18 @@ class Cluster:
     def psql(self, text, database="postgres"):
         """Run a script; return what the server complains about."""
         return self.run("psql", "-q", "-d", database, input=text).stderr
+
+    def replica(self):
+        """Return another server that follows this one, and can only be read."""
+        other = Cluster.__new__(Cluster)
+        other._user, other.folder = self._user, Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))
+        if other._user:
+            shutil.chown(other.folder, "nobody")
+        other._data = str(other.folder / "data")
+        copied = self.run("pg_basebackup", "-D", other._data, "-R", "--no-sync", "-c", "fast")
+        assert copied.returncode == 0, copied.stderr
+        other.start()
+        return other
 
     def close(self):
         self.run("pg_ctl", "-D", self._data, "-m", "immediate", "stop")

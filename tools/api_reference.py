@@ -6,10 +6,12 @@ Without arguments it checks; with --write it rewrites the page.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from pathlib import Path
 
 import notyet
+import notyet.fleet
 from notyet.core.record import Record
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "python.md"
@@ -28,6 +30,7 @@ GROUPS = {
     "Supervising": ("Supervisor", "SupervisorSettings", "Handle", "Progress"),
     "Tasks": ("Task", "Result", "Announcement", "TaskView"),
     "Agents": ("Session", "Turn", "News"),
+    "Fleets": ("Fleet", "Queue", "Worker", "Workspaces"),
     "Helpers": ("last_message", "replace"),
     "Errors": (
         "NotyetError",
@@ -53,8 +56,10 @@ def page() -> str:
 
 
 def _entry(name: str) -> str:
-    thing = getattr(notyet, name)
-    lines = [f"### `{name}`\n", f"{inspect.getdoc(thing)}\n"]
+    is_fleets = name in notyet.fleet.__all__  # an extra, which `import notyet` does not load
+    thing = getattr(notyet.fleet if is_fleets else notyet, name)
+    title = f"notyet.fleet.{name}" if is_fleets else name
+    lines = [f"### `{title}`\n", f"{inspect.getdoc(thing)}\n"]
     if inspect.isclass(thing) and issubclass(thing, Record):
         lines += ["| field | type | default |", "|---|---|---|", *_fields(thing), ""]
     elif inspect.isclass(thing) and not issubclass(thing, Exception):
@@ -84,6 +89,7 @@ def _signature(name: str, function: object) -> str:
     signature = inspect.signature(function)  # type: ignore[arg-type]  # whatever is public
     kept = [p for p in signature.parameters.values() if p.name not in {"self", "cls"}]
     text = str(signature.replace(parameters=kept)).replace("''", "\0").replace("'", "")
+    text = re.sub(r"<function (\w+) at \w+>", r"\1", text).replace("<factory>", "{}")
     text = text.replace("\0", "''")  # an empty text is a default; other quotes are around types
     waits = "await " if inspect.iscoroutinefunction(function) else ""
     return f"{waits}{name}{text}".replace(" -> None", "")

@@ -73,7 +73,10 @@ BENCH: Checks = {
     "tests of the benchmark": ["pytest", "-q", "-n", "2", "--cache-clear", "tests/bench"]
 }
 # What a ledger promises, supervisors and the page on it, once more with PostgreSQL.
-STORED = ["tests/unit/ledger", "tests/unit/supervise", "tests/unit/web", "tests/crash"]
+STORED = [
+    *("tests/unit/ledger", "tests/unit/supervise", "tests/unit/web", "tests/crash"),
+    "tests/unit/fleet/test_placements.py",
+]
 POSTGRES: Checks = {
     "tests on PostgreSQL": [*PYTEST, "--store", "postgresql", *STORED],
 }

@@ -43,6 +43,19 @@ def test_a_ledger_in_a_file_loads_nothing_of_postgresql(tmp_path):
     assert run(f"{code}\n{shown}", tmp_path=tmp_path) == (b"\n", ["notyet"])
 
 
+def test_neither_notyet_nor_its_hook_loads_anything_of_a_fleet(tmp_path):
+    code = (
+        "import notyet.hook.main, notyet.supervise\n"
+        "for name in notyet.__all__: getattr(notyet, name)\n"
+        "import notyet.fleet"
+    )
+    shown = (
+        "print(*[name for name in sys.modules if name.startswith('notyet.fleet.')"
+        " or name in ('dbos', 'sqlalchemy', 'psycopg')])"
+    )
+    assert run(f"{code}\n{shown}", tmp_path=tmp_path) == (b"\n", ["notyet"])
+
+
 @pytest.mark.parametrize(("gates", "is_blocked"), [("", False), (PASSING, False), (FAILING, True)])
 def test_a_stop_loads_no_other_library(tmp_path, gates, is_blocked):
     project = new_project(tmp_path / "p", gates) if gates else tmp_path

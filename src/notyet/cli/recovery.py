@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def task_of_session(ledger: Ledger, agent: str, session: str) -> str:
     """Return the task of a living process that works in an agent's session; empty for none."""
     tasks = Tasks(ledger)
-    for view in tasks.active():
+    for view in tasks.begun():
         if view.agent == agent and view.owner_alive:
             seen = tasks.look(view.task.id)
             if session in {view.session_id, seen.ref.get("session") if seen else None}:

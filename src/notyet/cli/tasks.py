@@ -175,7 +175,9 @@ def _do(args: argparse.Namespace, ledger: Ledger) -> int:
             return follow(ledger, only, as_json=args.json)
         if args.verb == "show":
             return show_task(ledger, _found(ledger, args.id), as_json=args.json)
-        return show_list(_listed(ledger, all_of_them=args.all), as_json=args.json)
+        views = _listed(ledger, all_of_them=args.all)
+        waiting = Tasks(ledger).waiting() - sum(view.state == "queued" for view in views)
+        return show_list(views, as_json=args.json, waiting=waiting)
     task = _found(ledger, args.id)
     prompt = args.prompt or ""
     if args.verb == "steer" and prompt == "-":
@@ -201,7 +203,7 @@ def _listed(ledger: Ledger, *, all_of_them: bool) -> list[TaskView]:
     tasks = Tasks(ledger)
     if all_of_them:
         return tasks.views(most=-1)
-    wanted = (*tasks.active(), *tasks.undelivered(), *tasks.views(most=_RECENT))
+    wanted = (*tasks.begun(), *tasks.undelivered(), *tasks.views(most=_RECENT))
     return sorted({view.task.id: view for view in wanted}.values(), key=lambda v: -v.created_at)
 
 
@@ -217,8 +219,8 @@ _SOURCES = {
 _PROMPT = 100  # columns of a prompt
 
 
-def show_list(views: Sequence[TaskView], *, as_json: bool) -> int:
-    """Print the tasks, the newest first."""
+def show_list(views: Sequence[TaskView], *, as_json: bool, waiting: int = 0) -> int:
+    """Print the tasks, the newest first, and how many more are `waiting` in queues."""
     if as_json:
         print(json.dumps(readable([json_of(view) for view in views]), indent=2))
         return 0
@@ -247,6 +249,8 @@ def show_list(views: Sequence[TaskView], *, as_json: bool) -> int:
         print(line)
         for remark in remarks(view):
             print(style.paint(f"{margin}  {remark}", "yellow"))
+    if waiting > 0:
+        print(f"and {waiting:,} more in queues; see: notyet tasks queue")
     return 0
 
 
@@ -335,7 +339,7 @@ class Follow:
             return {view.task.id: view for view in self._tasks.views(self._only)}
         recent = self._tasks.views(most=_RECENT)
         wanted = [
-            *self._tasks.active(),
+            *self._tasks.begun(),
             *(view for view in recent if view.created_at >= self._began),
         ]
         found = {view.task.id: view for view in wanted}

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 from typing import TYPE_CHECKING
 
 from notyet.core.gate import check_timeout
+from notyet.core.record import replace
 from notyet.core.remote import is_remote
 from notyet.core.task import Announcement, Order, Task
 from notyet.engine.engine import Engine
-from notyet.errors import Refused
+from notyet.errors import LedgerError, Refused
 from notyet.fleet.placing import Placing, new_placement
-from notyet.fleet.queue import Queue, queue_named
+from notyet.fleet.queue import Queue, check_model, check_number, queue_named
 from notyet.fleet.workspaces import is_git_address
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.outbox import Outbox
@@ -32,9 +34,11 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from notyet.core.task import Result
+    from notyet.errors import NotyetError
     from notyet.fleet.placing import Enqueue
     from notyet.supervise.requests import What
 
+_RETRIES = range(1_001)
 _POLL = 1.0  # seconds between two looks for results
 
 
@@ -50,7 +54,7 @@ class Fleet:
         self.placing = Placing(self.ledger)
         self.placements = Placements(self.ledger)
         self._outbox = Outbox(self.ledger.connection)
-        self._new_queues = {queue.name: queue for queue in queues}
+        self._new_queues = [*queues]
         self._opening = asyncio.Lock()
         self._is_open = False
         store = Store(self.ledger, SupervisorSettings().ledger_patience, lambda _: None)
@@ -60,7 +64,11 @@ class Fleet:
         self._looking: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        await self.open()
+        try:
+            await self.open()
+        except BaseException:
+            await self.close()
+            raise
         return self
 
     async def __aexit__(
@@ -78,20 +86,25 @@ class Fleet:
                 self._context.store.open()
                 await asyncio.to_thread(self.placing.prepare)
                 self._is_open = True
-        for name in [*self._new_queues]:
-            await self.define(self._new_queues.pop(name))
+            while self._new_queues:
+                await self._define(self._new_queues[-1])
+                self._new_queues.pop()
 
     async def close(self) -> None:
         """Close the connections; tasks go on."""
         if self._looking is not None:
             self._looking.cancel()
+        self._give_up(Refused("the fleet was closed; its tasks go on"))
         self._context.store.close()
         await asyncio.to_thread(self.placing.close)
         self.ledger.close()
 
     async def define(self, queue: Queue) -> None:
-        """Define a queue, or change what it allows. Workers must restart to serve a new model."""
+        """Define a queue, or change what it allows; workers notice."""
         await self.open()
+        await self._define(queue)
+
+    async def _define(self, queue: Queue) -> None:
         await asyncio.to_thread(self.placing.define, queue)
         await asyncio.to_thread(self.placements.define, queue.name, queue.about())
 
@@ -118,15 +131,53 @@ class Fleet:
         retries: int = 0,
         label: str | None = None,
     ) -> str:
-        """Queue a task and return its id. Raises Refused.
+        """Queue a task and return its id. Raises Refused, ValueError and LedgerError.
 
         `cwd` is a git address (with #branch), ssh://host/path, or a folder of the worker. A task
         with a `key` is submitted once, however often this is called. `retries` are new runs, in a
         new session, after an ending as interrupted or error.
         """
+        asked: dict[str, Any] = {"cwd": cwd, "args": args, "model": model, "priority": priority}
+        asked |= {"timeout": timeout, "retries": retries, "label": label}
+        chosen, task, order = await self._asked(queue, prompt, agent, **asked)
+        if key:
+            task = replace(task, id=_id_for(key))
+
+        def enqueued(db: Any, enqueue: Enqueue) -> None:
+            placement = new_placement(task.id)
+            if enter(db, task, order, placement):
+                enqueue(task.id, placement, order, chosen)
+
+        await asyncio.to_thread(self.placing.write, enqueued)
+        return task.id
+
+    async def _asked(
+        self,
+        queue: str,
+        prompt: str,
+        agent: str,
+        *,
+        cwd: str = "",
+        args: Sequence[str] = (),
+        model: str = "",
+        priority: int | None = None,
+        timeout: float | str | None = None,  # noqa: ASYNC109  # of the task
+        retries: int = 0,
+        label: str | None = None,
+    ) -> tuple[Queue, Task, Order]:
+        """Return the queue, and a new task with its order. Raises Refused and ValueError."""
         await self.open()
-        known = await asyncio.to_thread(self.placements.queues)
-        chosen = queue_named(queue, known)
+        chosen = queue_named(queue, await asyncio.to_thread(self.placements.queues))
+        check_model(model)
+        if not isinstance(retries, int) or retries not in _RETRIES:
+            raise ValueError(f"retries must be a whole number from 0 to 1000, not {retries!r}")
+        check_number("priority", chosen.priority if priority is None else priority)
+        seconds = span_of(timeout) if isinstance(timeout, str) else timeout
+        if timeout is not None and seconds is None:
+            raise ValueError(f"invalid duration {timeout!r}; try 90s, 30m or 2h")
+        check_timeout(seconds)
+        if not isinstance(agent, str) or not agent:
+            raise ValueError(f"agent must be a name, such as claude or codex, not {agent!r}")
         order = Order(
             queue=queue,
             agent=agent,
@@ -136,28 +187,15 @@ class Fleet:
             priority=chosen.priority if priority is None else priority,
             retries=retries,
         )
-        if order.priority < 1 or order.retries < 0:
-            raise ValueError("priority must be 1 or more, and retries 0 or more")
-        seconds = span_of(timeout) if isinstance(timeout, str) else timeout
-        if timeout is not None and seconds is None:
-            raise ValueError(f"invalid duration {timeout!r}; try 90s, 30m or 2h")
-        check_timeout(seconds)
         task = Task(
-            id=_id_for(key) if key else new_id(),
+            id=new_id(),
             prompt=prompt_of(prompt),
             scope="agent",
             label=label,
             workspace=cwd if is_remote(cwd) else "",
             timeout=seconds,
         )
-
-        def enqueued(db: Any, enqueue: Enqueue) -> None:
-            placement = new_placement(task.id)
-            if enter(db, task, order, placement):
-                enqueue(task.id, placement, order, chosen)
-
-        await asyncio.to_thread(self.placing.write, enqueued)
-        return task.id
+        return chosen, task, order
 
     async def steer(self, task: str, prompt: str, *, key: str = "") -> None:
         """Abort the current turn and continue with this prompt. Raises Refused."""
@@ -182,7 +220,10 @@ class Fleet:
     # -- results
 
     async def result(self, task: str) -> Result:
-        """Wait for a task's result; this acknowledges it. Raises Refused for an unknown task."""
+        """Wait for a task's result; this acknowledges it.
+
+        Raises Refused for an unknown task and when the fleet is closed, and LedgerError.
+        """
         await self.open()
         if task not in await asyncio.to_thread(self.placements.states, [task]):
             raise Refused(f"there is no task {task}; list them with: notyet tasks")
@@ -197,7 +238,7 @@ class Fleet:
         """Give each result that nobody has taken to a consumer, until cancelled.
 
         A result is acknowledged when `consumer` returns. After a crash it is given again, with the
-        same key.
+        same key; an error of `consumer` ends this.
         """
         await self.open()
         while True:
@@ -208,13 +249,20 @@ class Fleet:
 
     async def _look_for_results(self) -> None:
         """Resolve what `result` waits for, with one look for all of it."""
-        while self._waiting:
-            found = await self._context.store.insist(self._outbox.results, [*self._waiting])
-            for task, result in found.items():
-                future = self._waiting.pop(task)
-                if not future.done():
-                    future.set_result(result)
-            await asyncio.sleep(_POLL if not found else 0)
+        try:
+            while self._waiting:
+                found = await self._context.store.insist(self._outbox.results, [*self._waiting])
+                for task, result in found.items():
+                    self._waiting.pop(task).set_result(result)
+                await asyncio.sleep(_POLL if not found else 0)
+        except LedgerError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: NotyetError) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for future in waiting.values():
+            future.set_exception(error)
+            future.exception()  # its caller may be gone
 
     # -- schedules
 
@@ -226,13 +274,12 @@ class Fleet:
         `options` are those of `submit`, but for `key`: each time has its own, so that it is
         submitted once.
         """
-        await self.open()
-        if queue not in await self.queues():
-            queue_named(queue, await asyncio.to_thread(self.placements.queues))
-        prompt_of(prompt)
+        if not isinstance(name, str) or not name.strip() or not name.isprintable():
+            raise ValueError(f"the name of a schedule must be text, not {name!r}")
+        await self._asked(queue, prompt, agent, **options)
         order = {"prompt": prompt, "agent": agent, "queue": queue, "schedule": name, **options}
-        if unknown := set(options) - _SCHEDULED:
-            raise TypeError(f"schedule() does not know {', '.join(sorted(unknown))}")
+        # UTF-8 cannot hold lone surrogates.
+        order = json.loads(json.dumps(order, ensure_ascii=False).encode("utf-8", "replace"))
         await asyncio.to_thread(self.placing.schedule, name, cron, order)
         await asyncio.to_thread(self.placements.note_schedule, name, cron, order)
 
@@ -248,14 +295,12 @@ class Fleet:
         return await self.submit(**order, key=f"{name} {at}")
 
 
-_SCHEDULED = {"cwd", "args", "model", "priority", "timeout", "retries", "label"}
-
-
 def address(url: str = "") -> str:
     """Return the address of a fleet's ledger. Raises Refused."""
     found = url or os.environ.get(ADDRESS, "")
     if not found.startswith(("postgresql://", "postgres://")):
-        what = f"{masked(found)!r} is not the address of a fleet" if found else "no fleet is named"
+        shown = masked(found) if "://" in found else found
+        what = f"{shown!r} is not the address of a fleet" if found else "no fleet is named"
         raise Refused(f"{what}; give postgresql://USER@HOST/NAME, or set {ADDRESS} to it")
     return found
 
@@ -270,4 +315,4 @@ def _place(cwd: str) -> str:
 
 
 def _id_for(key: str) -> str:
-    return "t" + hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=10).hexdigest()
+    return "t" + hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import uuid4
 
 from notyet.errors import LedgerError, Refused
+from notyet.ledger.connection import expect_readable
 from notyet.ledger.postgres import PostgresConnection
 from notyet.ledger.postgres_transaction import Transaction, Writer
 
@@ -20,6 +22,7 @@ try:
     import psycopg
     import sqlalchemy as sa
     from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer
+    from dbos import error as dbos_error
 except ImportError:
     raise Refused(
         "a fleet needs dbos, which is not installed; in a checkout, run: pip install '.[fleet]'"
@@ -47,6 +50,8 @@ _OLD = 2 * 86_400  # seconds after which a placement that ended is forgotten
 class Placing:
     """The queues, placements and schedules of a fleet."""
 
+    _serving: ClassVar[Placing | None] = None  # in this process
+
     def __init__(self, ledger: Ledger) -> None:
         connection = ledger.connection
         if not isinstance(connection, PostgresConnection):
@@ -61,6 +66,7 @@ class Placing:
         self._url = _url(connection.options)
         pool = {"pool_size": 4, "max_overflow": 4, "pool_pre_ping": True}
         self._engine = sa.create_engine(self._url, **pool)
+        self._dbos: DBOS | None = None
         self._client = DBOSClient(
             system_database_engine=self._engine,
             dbos_system_schema=self._tables,
@@ -101,8 +107,13 @@ class Placing:
             try:
                 with self._engine.begin() as connection:
                     driver = connection.connection.driver_connection
-                    place = f"SELECT set_config('search_path', '{self._schema}', true)"
-                    connection.exec_driver_sql(place)
+                    settings = {"search_path": self._schema, "lock_timeout": "1s"}
+                    sets = (f"set_config('{name}', '{to}', true)" for name, to in settings.items())
+                    begin = (
+                        f"SELECT max(version), {', '.join(sets)} FROM {self._schema}.ledger_version"  # noqa: S608  # our own names
+                    )
+                    (version, *_) = connection.exec_driver_sql(begin).one()
+                    expect_readable(self._ledger.path, version)
                     writer = Writer(self._schema)
                     db = Transaction(driver, self._schema, 1.0, writer=writer)  # type: ignore[arg-type]
                     result = work(db, partial(self._enqueue, connection))
@@ -124,11 +135,10 @@ class Placing:
             "workflow_name": _PLACE,
             "workflow_id": placement,
             "queue_name": lane,
+            "queue_partition_key": part,
             "app_version": _VERSION,
             "priority": order.priority or queue.priority,
         }
-        if part is not None:
-            options["queue_partition_key"] = part
         self._client.enqueue_in_transaction(connection, options, task)  # type: ignore[arg-type]
 
     # -- workers
@@ -136,12 +146,19 @@ class Placing:
     def serve(
         self,
         worker: str,
-        queues: Sequence[Queue],
+        queues: Sequence[str],
+        room: Callable[[], int],
         place: Callable[[str, str], Awaitable[None]],
         submit: Callable[[str, dict[str, Any]], Awaitable[None]],
     ) -> None:
-        """Take placements from queues, and submit what schedules say, until `stop`."""
-        DBOS(
+        """Take placements from queues, `room` more at any time, and submit what schedules say.
+
+        Raises Refused if this process has a worker: DBOS serves one.
+        """
+        if Placing._serving is not None:
+            raise Refused("this process has a worker already; start another process for the next")
+        Placing._serving = self
+        self._dbos = DBOS(
             config={
                 "name": "notyet",
                 "system_database_url": self._url.render_as_string(hide_password=False),
@@ -162,12 +179,29 @@ class Placing:
         async def scheduled(at: datetime | str, order: dict[str, Any]) -> None:
             await submit(at if isinstance(at, str) else at.isoformat(), order)
 
-        DBOS.listen_queues([lane.name for queue in queues for lane in queue.lanes()])
+        DBOS.listen_queues(self._lanes(queues))
         self._asked(DBOS.launch)
+        # Not public. A DBOS without them lets a worker take as much as the queue says, which then
+        # waits here while other workers have room; and a worker must restart for new lanes.
+        with suppress(AttributeError):
+            _bound(self._dbos._sys_db, self._dbos._active_workflows_set, room)  # noqa: SLF001
+
+    def listen(self, queues: Sequence[str]) -> None:
+        """Take placements from all lanes of these queues, also from those of former limits."""
+        lanes = self._lanes(queues)
+        if self._dbos is not None and hasattr(self._dbos, "_listening_queues"):
+            self._dbos._listening_queues = lanes  # noqa: SLF001
+
+    def _lanes(self, queues: Sequence[str]) -> list[str]:
+        lanes = [lane.name for lane in self._asked(self._client.list_queues)]
+        return [lane for lane in lanes if lane.partition(":")[0] in queues]
 
     def stop(self, patience: int) -> None:
         """Take no more placements; wait so many seconds for those that were taken."""
-        DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=patience)
+        if Placing._serving is self:
+            self._dbos = None
+            DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=patience)
+            Placing._serving = None
 
     def left_by_dead(self, living: set[str]) -> list[str]:
         """Return placements that were taken by workers which do not live."""
@@ -216,8 +250,8 @@ class Placing:
         }
         try:
             self._asked(partial(self._client.apply_schedules, [entry]))  # type: ignore[list-item]
-        except ValueError as error:
-            raise Refused(f"invalid schedule {cron!r}: {error}; try 0 3 * * *") from None
+        except dbos_error.DBOSException:
+            raise Refused(f"invalid times {cron!r}; write for example 0 3 * * *") from None
 
     def unschedule(self, name: str) -> None:
         """Delete a schedule."""
@@ -237,7 +271,26 @@ class Placing:
         try:
             return call()
         except sa.exc.DBAPIError as error:
+            if isinstance(error.orig, psycopg.errors.InsufficientPrivilege):
+                role = self._connection.options.get("user") or "your role"
+                grant = f"CREATE SCHEMA {self._tables} AUTHORIZATION {role}"
+                what = f"{role} lacks a right; have an administrator run: {grant}"
+                raise LedgerError(self._ledger.path, what) from error
             raise self._connection.fault(error.orig) from error
+
+
+def _bound(database: Any, active: Any, room: Callable[[], int]) -> None:
+    """Let DBOS take no more placements from its database than there is room for."""
+    known, count = database.get_queue, active.count_for_queue
+
+    def get_queue(name: str, **options: Any) -> Any:
+        queue = known(name, **options)
+        if queue is not None:
+            most = count(name) + max(0, room())
+            queue._worker_concurrency = min(queue._worker_concurrency or most, most)  # noqa: SLF001
+        return queue
+
+    database.get_queue = get_queue
 
 
 def new_placement(task: str) -> str:

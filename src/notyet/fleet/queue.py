@@ -23,7 +23,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _RATE = re.compile(r"(\d+)\s*/\s*(s|sec|second|min|minute|h|hour|day)")
 _AT_ONCE = re.compile(r"(\d+)\s+at\s+once")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
-_PRIORITIES = range(1, 2**31)
+_LONGEST_MODEL = 200
+_NUMBERS = range(1, 2**31)  # that the engine can hold
 
 
 @dataclass(frozen=True)
@@ -38,15 +39,15 @@ class Limit:
     def read(cls, text: str) -> Limit:
         """Read "50/min, 20 at once". Raises ValueError."""
         known: dict[str, Any] = {}
-        for part in text.split(","):
+        for part in text.split(",") if isinstance(text, str) else [""]:
             words = part.strip()
-            if rate := _RATE.fullmatch(words):
+            if (rate := _RATE.fullmatch(words)) and "rate" not in known:
                 known |= {"rate": int(rate[1]), "period": _SECONDS[rate[2][0]]}
-            elif at_once := _AT_ONCE.fullmatch(words):
+            elif (at_once := _AT_ONCE.fullmatch(words)) and "at_once" not in known:
                 known["at_once"] = int(at_once[1])
             else:
                 known["rate"] = 0
-        if not all(known.get(name, 1) for name in ("rate", "at_once")):
+        if not all(known.get(name, 1) in _NUMBERS for name in ("rate", "at_once")):
             raise ValueError(f"invalid limit {text!r}; write for example: 50/min, 20 at once")
         return cls(**known)
 
@@ -79,12 +80,13 @@ class Queue:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
             what = "letters, digits, dots, dashes and underscores"
             raise ValueError(f"the name of a queue must be {what}, not {self.name!r}")
-        if self.per_worker is not None and self.per_worker < 1:
-            raise ValueError(f"per_worker must be 1 or more, not {self.per_worker}")
+        if self.per_worker is not None:
+            check_number("per_worker", self.per_worker)
         if self.by not in {"model", ""}:
             raise ValueError(f'by must be "model" or "", not {self.by!r}')
-        if self.priority not in _PRIORITIES:
-            raise ValueError(f"priority must be a whole number from 1 up, not {self.priority!r}")
+        check_number("priority", self.priority)
+        for model in self.limits:
+            check_model(model)
         if not self.by and set(self.limits) - {OTHERS}:
             raise ValueError('limits of models need by="model"')
         self.lanes()  # reads every limit
@@ -101,15 +103,18 @@ class Queue:
 
     def lanes(self) -> list[Lane]:
         """Return its queues of the engine. Raises ValueError."""
-        others = Lane(self.name, self._limit(OTHERS), is_shared=self._is_shared)
+        is_shared = bool(self.by) and OTHERS in self.limits
+        others = Lane(self.name, self._limit(OTHERS), is_shared=is_shared)
         named = [model for model in self.limits if model != OTHERS]
         return [others, *(Lane(self._lane(m), self._limit(m), is_shared=False) for m in named)]
 
-    def lane_of(self, model: str) -> tuple[str, str | None]:
-        """Return the lane of a model's tasks, and the key of its part where it is shared."""
-        if model in self.limits and model != OTHERS:
-            return self._lane(model), None
-        return self.name, (model or "-") if self._is_shared else None
+    def lane_of(self, model: str) -> tuple[str, str]:
+        """Return the lane of a model's tasks, and their part of it.
+
+        Where a lane is not shared its parts do not count, but limits may change.
+        """
+        is_named = model in self.limits and model != OTHERS
+        return self._lane(model) if is_named else self.name, model or "-"
 
     def room_for(self, model: str) -> Room:
         """Return what the next task of a model must find."""
@@ -121,16 +126,25 @@ class Queue:
             model=model if self.by else None,
         )
 
-    @property
-    def _is_shared(self) -> bool:
-        return bool(self.by) and OTHERS in self.limits
-
     def _lane(self, model: str) -> str:
         return f"{self.name}:{model}"
 
     def _limit(self, model: str) -> Limit:
         text = self.limits.get(model)
         return Limit() if text is None else Limit.read(text)
+
+
+def check_number(name: str, value: object) -> None:
+    """Raise ValueError for a number that the engine cannot hold."""
+    if not isinstance(value, int) or value not in _NUMBERS:
+        raise ValueError(f"{name} must be a whole number from 1 up, not {value!r}")
+
+
+def check_model(model: object) -> None:
+    """Raise ValueError for a name that the engine cannot hold."""
+    if not isinstance(model, str) or not (model.isprintable() and len(model) <= _LONGEST_MODEL):
+        what = "a model's name must be text without control characters"
+        raise ValueError(f"{what}, of {_LONGEST_MODEL} characters at most, not {model!r:.100}")
 
 
 def queue_named(name: str, known: Mapping[str, Mapping[str, Any]]) -> Queue:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import platform
 from contextlib import suppress
-from fnmatch import fnmatchcase
+from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -22,10 +22,10 @@ from notyet.core.remote import is_remote
 from notyet.core.task import FINAL, Order
 from notyet.engine.engine import Engine
 from notyet.engine.from_project import project_engine
-from notyet.errors import LedgerError, NotyetError, Refused, SendError
+from notyet.errors import LedgerError, LedgerNewer, NotyetError, Refused, SendError
 from notyet.fleet.placing import new_placement, task_of
 from notyet.fleet.queue import queue_named
-from notyet.fleet.workspaces import Workspaces
+from notyet.fleet.workspaces import Workspaces, is_trusted
 from notyet.ledger.placements import FLEET, note_placement, unplaced
 from notyet.run.proc import own_machine
 from notyet.supervise.settings import SupervisorSettings
@@ -41,11 +41,13 @@ if TYPE_CHECKING:
     from notyet.fleet.placing import Enqueue
     from notyet.fleet.queue import Queue
     from notyet.ledger.placements import Orphan
+    from notyet.ledger.transitions import Seen
     from notyet.supervise import Handle, Progress
 
 _SWEEPS = 3  # in the time of one lease
 _AT_ONCE_PLACED = 100
 _LONGEST_WAIT = 5.0  # seconds until limits are looked at again
+_PAUSE = 1.0
 _FOREVER = 10**9  # seconds
 
 
@@ -80,22 +82,27 @@ class Worker:
         self._at_once = at_once
         self._trust = tuple(trust)
         self._workspaces = workspaces or Workspaces()
-        self._open = open_session or _opened
+        self._open = _opened if open_session is None else open_session
+        self._engine_of = self._project_engine if engine_of is None else engine_of
+        self._engines: dict[str, Engine] = {}  # of tasks that begin
         self._machine = own_machine() if is_bound else ""
         self._settings = settings
         self._warn = warn or (lambda _: None)
         self._slots = asyncio.Semaphore(at_once)
         self._queue_slots: dict[str, asyncio.Semaphore] = {}
+        self._placed: set[str] = set()
+        self._reserved = 0  # slots for tasks of dead workers, when they are free
         self._at_work: set[str] = set()
         self._taken_over: set[asyncio.Task[None]] = set()
         self._draining = asyncio.Event()
+        self._soon = asyncio.Event()  # there may be something to sweep
         self._supervisor = Supervisor(
             Engine(ledger=fleet.ledger, warn=self._warn),
             fleet.ledger,
             reopen,
             settings=settings,
             program=FLEET,
-            engine_of=engine_of or self._project_engine,
+            engine_of=self._engine_for,
             on_progress=on_progress,
         )
 
@@ -111,7 +118,8 @@ class Worker:
     async def run(self) -> None:
         """Take tasks until `drain`; a cancellation leaves the tasks at work to other workers.
 
-        Raises Refused for an unknown queue, and LedgerError.
+        Raises Refused for an unknown queue, and LedgerError: LedgerNewer also when a newer notyet
+        has updated the tables since.
         """
         await self._fleet.open()
         known = await asyncio.to_thread(self._fleet.placements.queues)
@@ -129,65 +137,107 @@ class Worker:
 
         async with self._supervisor:
             await self._describe()
-            queues = [*self._queues.values()]
-            await asyncio.to_thread(placing.serve, self.id, queues, place, submit)
-            sweeping = asyncio.ensure_future(self._sweep_always())
+            sweeping = None
             try:
+                serve = partial(placing.serve, self.id, self._names, self._room)
+                await asyncio.to_thread(serve, place, submit)
+                sweeping = asyncio.ensure_future(self._sweep_always())
                 await self._draining.wait()
                 await self._describe()
                 await asyncio.to_thread(placing.stop, _FOREVER)
-            except asyncio.CancelledError:
+                await asyncio.gather(*self._taken_over)
+            except BaseException:
+                self._draining.set()  # what waits for a slot is given back
                 await asyncio.to_thread(placing.stop, 0)
                 raise
             finally:
-                sweeping.cancel()
+                if sweeping is not None:
+                    sweeping.cancel()
 
     # -- one task
 
+    def _room(self) -> int:
+        """Return how many more tasks can be placed here."""
+        if self._draining.is_set():
+            return 0
+        # Else what dead workers left would wait for as long as tasks are queued.
+        return max(0, self._at_once - self._reserved - len(self._placed | self._at_work))
+
     async def _place(self, task: str, placement: str) -> None:
         """Begin a task that the engine placed here, and wait until it has ended or moved on."""
-        found = await self._ask(self._fleet.placements.order, task)
-        if found is None or found[0].run.state != "queued":
+        self._placed.add(task)
+        try:
+            while True:
+                try:
+                    return await self._begin(task, placement)
+                except LedgerError as error:  # nobody else would place it again
+                    self._warn(f"task {task}: {error} (trying again)")
+                    await asyncio.sleep(_PAUSE)
+        finally:
+            self._placed.discard(task)
+            self._engines.pop(task, None)
+
+    async def _begin(self, task: str, placement: str) -> None:
+        placements = self._fleet.placements
+        found = await self._ask(placements.order, task)
+        if found is None or found[0].run.state in FINAL:
             return
         seen, order = found
         async with self._queue_slots[order.queue], self._slots:
-            if self._draining.is_set():
-                await self._ask(self._fleet.placements.unplace, task, placement)
-                return
             self._at_work.add(task)
             try:
-                await self._begin(seen.task, order, seen.run.id)
-            except Exception as error:  # noqa: BLE001  # the task must not stay without a placement
-                self._warn(f"task {task} is placed again: {type(error).__name__}: {error}")
-                await self._ask(self._fleet.placements.unplace, task, placement)
+                handle = await self._adopted(seen, order)
+                if handle is not None:
+                    await self._ended(handle)
+                else:
+                    await self._ask(placements.unplace, task, placement)
             finally:
                 self._at_work.discard(task)
         await self._tidy()
 
-    async def _begin(self, task: Task, order: Order, name: str) -> None:
-        session: Session
-        try:
-            folder = await asyncio.to_thread(self._folder, order, name)
-            task = replace(task, cwd=folder)
-            session = await asyncio.to_thread(self._open, order, folder)
-        except (NotyetError, OSError, ValueError) as error:
-            session = _Unopened(str(error))
-        while True:
+    async def _adopted(self, seen: Seen, order: Order) -> Handle | None:
+        """Begin a task when there is room for it; None if it must be placed again, or moved on."""
+        if seen.run.state != "queued":
+            # Maybe begun by us, without that we heard of it: the ledger could not be reached.
+            is_ours = seen.owner == self._supervisor.owner
+            found = await self._supervisor.recover(only=seen.task.id) if is_ours else ()
+            return next((handle for handle in found if handle.task_id == seen.task.id), None)
+        if self._draining.is_set():
+            return None
+        # Not of the run alone: a worker that is not dead after all may be cloning, too.
+        task, session = await self._opened(seen.task, order, f"{seen.run.id}.{self.id[:8]}")
+        while not self._draining.is_set():
             queue = queue_named(order.queue, await self._ask(self._fleet.placements.queues))
             room = queue.room_for(order.model)
             begun = await self._supervisor.adopt(task, session, room=room, machine=self._machine)
             if not isinstance(begun, float):
-                break
-            await asyncio.sleep(min(begun, _LONGEST_WAIT))
-        if begun is not None:
-            with suppress(Refused):  # another worker has it now, or it is queued again
-                await begun.ended()
+                return begun
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._draining.wait(), min(begun, _LONGEST_WAIT))
+        return None
+
+    async def _opened(self, task: Task, order: Order, name: str) -> tuple[Task, Session]:
+        """Return a task with its folder, and its session; one that only fails, if that is all."""
+        try:
+            folder = await asyncio.to_thread(self._folder, order, name)
+            task = replace(task, cwd=folder)
+            self._engines[task.id] = await asyncio.to_thread(self._engine_of, task)
+            return task, await asyncio.to_thread(self._open, order, folder)
+        except LedgerError:
+            raise
+        except Exception as error:  # noqa: BLE001  # of other people's code, too
+            self._engines[task.id] = Engine(ledger=self._fleet.ledger)
+            return task, _Unopened(str(error) or type(error).__name__)
 
     def _folder(self, order: Order, name: str) -> str:
         folder = self._workspaces.prepare(order.place, name)
-        if any(fnmatchcase(order.place, pattern) for pattern in self._trust):
+        if is_trusted(order.place, self._trust):
             self._workspaces.trust(folder)
         return folder
+
+    def _engine_for(self, task: Task) -> Engine:
+        """Return the engine of a task that begins, or was taken over from a dead worker."""
+        return self._engines.get(task.id) or self._engine_of(task)
 
     def _project_engine(self, task: Task) -> Engine:
         """Return the engine of a task's project; what is wrong with its gates is a warning."""
@@ -215,11 +265,16 @@ class Worker:
 
     async def _sweep_always(self) -> None:
         while True:
+            self._soon.clear()
             try:
                 await self.sweep()
+            except LedgerNewer:  # nothing can be written any more: others have to go on
+                self._draining.set()  # `run` finds the same
+                return
             except (NotyetError, OSError) as error:
                 self._warn(f"{error} (trying again)")
-            await asyncio.sleep(self._settings.lease / _SWEEPS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._soon.wait(), self._settings.lease / _SWEEPS)
 
     async def sweep(self) -> None:
         """Place what has no placement, and take over what dead workers left."""
@@ -237,19 +292,25 @@ class Worker:
             if state == "queued" or state in FINAL:
                 over.append(one)  # else its slot is that of the worker that took the task over
         await asyncio.to_thread(placing.cancel, over)
-        await asyncio.to_thread(placing.write, self._place_all)
+        queues = await self._ask(placements.queues)
+        await asyncio.to_thread(placing.write, partial(_place_all, queues))
         await asyncio.to_thread(placing.forget_old)
         machines = {str(worker.get("machine")) for worker in workers}
+        waiting = 0
         for orphan in await self._ask(placements.orphans):
-            if self._slots.locked() or self._draining.is_set():
+            if self._draining.is_set():
                 break
-            await self._take_over(orphan, machines)
+            is_here = orphan.machine in {"", own_machine()}
+            if not is_here and orphan.machine in machines:
+                continue  # a worker of that machine has the conversation
+            if is_here and self._slots.locked():
+                waiting += 1
+            else:
+                await self._take_over(orphan, "continue" if is_here else "end")
+        self._reserved = waiting
+        await asyncio.to_thread(placing.listen, self._names)
 
-    async def _take_over(self, orphan: Orphan, machines: set[str]) -> None:
-        is_here = orphan.machine in {"", own_machine()}
-        if not is_here and orphan.machine in machines:
-            return  # a worker of that machine has the conversation
-        unfinished: Literal["continue", "end"] = "continue" if is_here else "end"
+    async def _take_over(self, orphan: Orphan, unfinished: Literal["continue", "end"]) -> None:
         for handle in await self._supervisor.recover(unfinished, only=orphan.task):
             waiting = asyncio.ensure_future(self._wait_for(handle))
             self._taken_over.add(waiting)
@@ -259,20 +320,18 @@ class Worker:
         async with self._slots:
             self._at_work.add(handle.task_id)
             try:
-                await handle.ended()
-            except Refused:
-                return  # it moved on
+                await self._ended(handle)
             except LedgerError as error:
                 self._warn(f"task {handle.task_id}: {error}")
             finally:
                 self._at_work.discard(handle.task_id)
 
-    def _place_all(self, db: Any, enqueue: Enqueue) -> None:
-        for task, order in unplaced(db, _AT_ONCE_PLACED):
-            queue = self._queues.get(order.queue)
-            placement = new_placement(task)
-            if queue is not None and note_placement(db, task, placement):
-                enqueue(task, placement, order, queue)
+    async def _ended(self, handle: Handle) -> None:
+        """Wait until a task has ended or moved on."""
+        try:
+            await handle.ended()
+        except Refused:  # another worker has it now, or it is queued again and needs a placement
+            self._soon.set()
 
     async def _describe(self) -> None:
         about = {
@@ -288,6 +347,14 @@ class Worker:
 
     async def _ask(self, call: Callable[..., Any], *args: Any) -> Any:
         return await self._supervisor.ask(call, *args)
+
+
+def _place_all(queues: Mapping[str, Mapping[str, Any]], db: Any, enqueue: Enqueue) -> None:
+    """Place tasks of all queues: those of a queue without workers must not be in the way."""
+    for task, order in unplaced(db, _AT_ONCE_PLACED):
+        placement = new_placement(task)
+        if note_placement(db, task, placement):
+            enqueue(task, placement, order, queue_named(order.queue, queues))
 
 
 class _Unopened:

@@ -12,7 +12,8 @@ import os
 import re
 import shutil
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from notyet.config.compiled import remove_record
@@ -23,13 +24,13 @@ from notyet.config.trust import candidate, grant
 from notyet.core.remote import is_remote
 from notyet.core.text import shortened
 from notyet.errors import Refused
-from notyet.light import state_home
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _SCP = re.compile(r"[\w.-]+@[\w.-]+:(?!//).+")  # git@host:path
 _SCHEMES = ("https://", "http://", "git://", "file://", "git+ssh://")
+_PASSWORD = re.compile(r"://[^/@\s]*@")
 _TIMEOUT = 900.0  # seconds for one command of git
 _MIRRORS, _CLONES = "mirrors", "clones"
 
@@ -39,12 +40,23 @@ def is_git_address(place: str) -> bool:
     return place.startswith(_SCHEMES) or bool(_SCP.fullmatch(place))
 
 
+def is_trusted(place: str, patterns: Iterable[str]) -> bool:
+    """Return True if a pattern matches an address, with or without its branch.
+
+    Not if the address climbs out of the folder that the pattern names.
+    """
+    address = place.partition("#")[0]
+    if ".." in re.split(r"[/:]", address.lower().replace("%2e", ".").replace("%2f", "/")):
+        return False
+    return any(fnmatchcase(one, pattern) for one in (place, address) for pattern in patterns)
+
+
 class Workspaces:
     """The folder of a worker, `keep` clones of ended tasks and as many mirrors in it."""
 
     def __init__(self, folder: str = "", keep: int = 20) -> None:
-        state = state_home(os.environ)
-        self.folder = os.path.abspath(folder or os.path.join(state, "notyet", "fleet"))
+        state = state_folder(os.environ)
+        self.folder = os.path.abspath(folder or os.path.join(state, "fleet"))
         self._keep = keep
 
     def prepare(self, place: str, name: str) -> str:
@@ -64,9 +76,9 @@ class Workspaces:
         old = [name for name in names if name.partition(".")[0] in over]
         for name in old[: -self._keep or None]:
             self._forget(os.path.join(self.folder, _CLONES, name))
-        for name in self._by_age(_MIRRORS)[: -self._keep or None]:
-            if name.endswith(".git"):
-                self._forget(os.path.join(self.folder, _MIRRORS, name))
+        mirrors = [name for name in self._by_age(_MIRRORS) if name.endswith(".git")]
+        for name in mirrors[: -self._keep or None]:
+            self._forget_mirror(os.path.join(self.folder, _MIRRORS, name))
 
     def trust(self, cwd: str) -> None:
         """Trust the gates of a clone: the worker's operator named its address."""
@@ -77,12 +89,16 @@ class Workspaces:
 
     def _cloned(self, address: str, name: str) -> str:
         url, _, branch = address.removeprefix("git+").partition("#")
+        if branch.startswith("-"):  # an option of git
+            raise Refused(f"{branch!r} is not the name of a branch; write for example #main")
         clone = os.path.join(self._made(_CLONES), name)
         shutil.rmtree(clone, ignore_errors=True)  # of a worker that died while it cloned
         with self._mirror(url) as mirror:
-            _git("clone", "--quiet", "--no-checkout", mirror, clone)
+            _git("clone", "--quiet", "--no-checkout", "--", mirror, clone)
         _git("remote", "set-url", "origin", url, cwd=clone)
-        _git("checkout", "--quiet", *([branch, "--"] if branch else []), cwd=clone)
+        # Not the HEAD of the mirror: a fetch does not change it.
+        if branch := branch or _default_branch(url):
+            _git("checkout", "--quiet", branch, "--", cwd=clone)
         return clone
 
     @contextmanager
@@ -90,19 +106,18 @@ class Workspaces:
         """Bring the mirror of an address up to date; one process at a time."""
         digest = hashlib.blake2b(url.encode(), digest_size=10).hexdigest()
         path = os.path.join(self._made(_MIRRORS), f"{digest}.git")
-        with open(f"{path}.lock", "w", encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if os.path.isdir(path):
-                _git("fetch", "--quiet", "--prune", "origin", cwd=path)
-            else:
+        with _locked(path):
+            if not _is_fetched(path):
                 new = f"{path}.new"  # so that a mirror is whole or not there
                 shutil.rmtree(new, ignore_errors=True)
-                _git("clone", "--quiet", "--mirror", url, new)
+                _git("clone", "--quiet", "--mirror", "--", url, new)
+                shutil.rmtree(path, ignore_errors=True)
                 os.rename(new, path)
             os.utime(path)
             yield path
 
     def _made(self, *names: str) -> str:
+        os.makedirs(self.folder, mode=0o700, exist_ok=True)  # the mode is of the last folder only
         path = os.path.join(self.folder, *names)
         os.makedirs(path, mode=0o700, exist_ok=True)
         return path
@@ -113,6 +128,11 @@ class Workspaces:
         return sorted(found, key=lambda name: found[name])
 
     @staticmethod
+    def _forget_mirror(path: str) -> None:
+        with suppress(BlockingIOError), _locked(path, fcntl.LOCK_NB):  # else it is in use
+            shutil.rmtree(path, ignore_errors=True)
+
+    @staticmethod
     def _forget(path: str) -> None:
         state = state_folder(os.environ)
         for file in toml_files(path, os.environ, lambda place: has_record(state, place)):
@@ -121,10 +141,36 @@ class Workspaces:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _git(*args: str, cwd: str | None = None) -> None:
-    """Run git without questions. Raises Refused."""
+@contextmanager
+def _locked(path: str, how: int = 0) -> Iterator[None]:
+    with open(f"{path}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | how)
+        yield
+
+
+def _is_fetched(mirror: str) -> bool:
+    """Bring a mirror up to date; False if there is none, or a killed fetch left locks in it."""
+    if not os.path.isdir(mirror):
+        return False
+    try:
+        _git("fetch", "--quiet", "--prune", "origin", cwd=mirror)
+    except Refused:
+        return False
+    return True
+
+
+def _default_branch(url: str) -> str:
+    """Return the branch that a repository has checked out; empty if it has no commit."""
+    said = _git("ls-remote", "--symref", "--", url, "HEAD")
+    found = re.match(r"ref: refs/heads/(\S+)\tHEAD", said)
+    return found[1] if found else ""
+
+
+def _git(*args: str, cwd: str | None = None) -> str:
+    """Run git without questions; return what it prints. Raises Refused."""
     environ = os.environ | {
         "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",  # the words of `_fault`
         "GIT_SSH_COMMAND": os.environ.get("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"),
     }
     command = ["git", *args]
@@ -145,6 +191,13 @@ def _git(*args: str, cwd: str | None = None) -> None:
     except OSError as error:
         raise Refused(f"git cannot be started: {error.strerror}; install git") from None
     if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"exit {done.returncode}"]
-        said = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1])
-        raise Refused(f"git {args[0]} failed: {shortened(said, 300)}")
+        raise Refused(f"git {args[0]} failed: {_fault(done.stderr) or f'exit {done.returncode}'}")
+    return done.stdout
+
+
+def _fault(said: str) -> str:
+    """Return the line of git that says what is wrong, without passwords."""
+    lines = [line for line in said.splitlines() if line.strip()]
+    faults = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines[-1:]
+    found = faults[0].partition(": ")[2] if faults and ": " in faults[0] else "".join(faults)
+    return shortened(_PASSWORD.sub("://", found), 300)

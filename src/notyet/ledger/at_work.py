@@ -34,7 +34,7 @@ _SENT_BACK = (
     " AND a.blocked = 1 AND a.last_stop = s.id"
 )
 _BLOCKS = "SELECT id, blocks FROM agents WHERE id IN"
-_DRIVEN = "SELECT owner, count(*) FROM tasks WHERE ended_at IS NULL GROUP BY owner"
+_DRIVEN = "SELECT owner, count(*) FROM tasks WHERE ended_at IS NULL AND owner > 0 GROUP BY owner"
 
 
 class AgentAtWork(Record, kw_only=True):

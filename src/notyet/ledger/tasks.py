@@ -47,7 +47,7 @@ _NEXT_OF_ALL = (
     "SELECT id FROM tasks WHERE (created_at, id) < (?, ?) ORDER BY created_at DESC, id DESC LIMIT ?"
 )
 _NEXT_ACTIVE = _NEXT_OF_ALL.replace("WHERE", "WHERE ended_at IS NULL AND")
-_NEXT_BEGUN = _NEXT_ACTIVE.replace("WHERE", "WHERE owner <> 0 AND")  # not queued
+_NEXT_BEGUN = _NEXT_ACTIVE.replace("WHERE", "WHERE owner > 0 AND")  # not queued
 _NEXT_UNDELIVERED = (
     f"SELECT task FROM outbox WHERE {MAYBE_UNDELIVERED} AND (created_at, task) < (?, ?)"
     " ORDER BY created_at DESC, task DESC LIMIT ?"
@@ -272,9 +272,14 @@ class Tasks:
             return self._views("tasks.id = ?", (only,), most)
         return self._views("1 = 1", (), most)
 
-    def active(self) -> list[TaskView]:
-        """Return the tasks that have not ended, the newest first."""
-        return self._views("tasks.ended_at IS NULL")
+    def begun(self) -> list[TaskView]:
+        """Return the tasks that have not ended and do not wait in a queue, the newest first."""
+        return self._views("tasks.ended_at IS NULL AND tasks.owner > 0")
+
+    def waiting(self) -> int:
+        """Return how many tasks wait in queues."""
+        sql = "SELECT count(*) FROM tasks WHERE queue <> '' AND begun = 0 AND ended_at IS NULL"
+        return int(self._connection.rows(sql)[0][0])
 
     def undelivered(self) -> list[TaskView]:
         """Return the tasks whose results or notifications may be undelivered, the newest first."""

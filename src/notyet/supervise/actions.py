@@ -176,7 +176,7 @@ NEED_TEXT = frozenset({"say", "steer"})
 
 def orphaned(ledger: Ledger) -> list[TaskView]:
     """Return the tasks whose process is gone, without a fleet's: workers take those over."""
-    return [view for view in Tasks(ledger).active() if not view.owner_alive and not view.queue]
+    return [view for view in Tasks(ledger).begun() if not view.owner_alive and not view.queue]
 
 
 async def recover(supervisor: Supervisor, ledger: Ledger) -> list[str]:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from notyet.core.task import ending_of
-from notyet.errors import LedgerError, Refused, attempt, attempt_async
+from notyet.errors import LedgerError, LedgerNewer, Refused, attempt, attempt_async
 from notyet.ledger.leases import Leases
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.runs import Runs
@@ -84,6 +84,7 @@ class Store:
         made = loop.run_in_executor(self._threads, partial(call, *args, **options))
         self._calls.add(made)
         made.add_done_callback(self._calls.discard)
+        made.add_done_callback(_note_error)
         try:
             return await asyncio.shield(made)
         except asyncio.CancelledError:
@@ -98,6 +99,8 @@ class Store:
         while True:
             try:
                 return await self(call, *args, **options)
+            except LedgerNewer:  # time does not change it
+                raise
             except LedgerError as error:
                 if loop.time() + pause > ends:
                     raise
@@ -110,6 +113,12 @@ class Store:
         if self._threads is None:
             return await asyncio.to_thread(call, *args)
         return await self.insist(call, *args)
+
+
+def _note_error(made: asyncio.Future[Any]) -> None:
+    """Mark the error of a call as seen: asyncio prints it where the caller was cancelled."""
+    if not made.cancelled():
+        made.exception()
 
 
 class FencedError(Exception):

@@ -223,16 +223,21 @@ class Supervisor:
         Returns the seconds for which there is no room, or None if the task is not queued any more.
         `machine` is where its conversation must stay; empty for anywhere.
         """
-        live = await self._live(task, session, "here")
-        placements, key = Placements(self._store.ledger), new_key()
-        entry = (task, self._context.owner, session.ref(), session.id or "")
+        placements, key, at_work = Placements(self._store.ledger), new_key(), self._context.at_work
         begin = partial(placements.adopt, key=key, machine=machine, room=room)
-        wait = await self._insist(begin, *entry)
-        if wait is None or wait:
-            return wait
-        prompt = await self._first_prompt(session, task, live.engine)
-        if prompt != task.prompt:
-            await self._insist(self._store.tasks.note_prompt, task.id, self._context.owner, prompt)
+        with ExitStack() as undo:
+            at_work[id(session)] = task.id  # or `recover` takes it for one without a driver
+            undo.callback(at_work.pop, id(session), None)
+            live = await self._live(task, session, "here")
+            entry = (task, self._context.owner, session.ref(), session.id or "")
+            wait = await self._insist(begin, *entry)
+            if wait is None or wait:
+                return wait
+            prompt = await self._first_prompt(session, task, live.engine)
+            if prompt != task.prompt:
+                note, owner = self._store.tasks.note_prompt, self._context.owner
+                await self._insist(note, task.id, owner, prompt)
+            undo.pop_all()
         return self._drive(live)
 
     async def say(self, task: Handle | str, text: str, *, key: str = "") -> None:

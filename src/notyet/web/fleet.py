@@ -11,13 +11,12 @@ from notyet.core.text import shortened
 from notyet.fleet.overview import overview
 from notyet.fleet.queue import Limit
 from notyet.ledger.tasks import Tasks
-from notyet.status.task_words import json_of
 from notyet.supervise.actions import remarks
 from notyet.times import exactly
 from notyet.web.filters import expect_known
 from notyet.web.layout import ago, bar, chip, one_line, section, span, table
 from notyet.web.site import Drawing, Screen
-from notyet.web.tasks import state_chip, task_link
+from notyet.web.tasks import brief_json, state_chip, task_link
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +41,7 @@ _PAGE = "notyet page --ledger postgresql://…"
 
 @dataclass(frozen=True)
 class FleetShown:
-    """A fleet, and the newest of its results that wait; None where there is no fleet."""
+    """A fleet, and the newest of its results that wait."""
 
     fleet: FleetView
     results: tuple[TaskView, ...]
@@ -67,7 +66,7 @@ def load(site: Site, query: Query) -> FleetShown:
 def plain(data: FleetShown) -> dict[str, Any]:
     """Return what `notyet tasks queue --json` and `workers --json` print, and the results."""
     known = {name: getattr(data.fleet, name) for name in data.fleet._fields}
-    return known | {"results": [json_of(view) for view in data.results]}
+    return known | {"results": [brief_json(view) for view in data.results]}
 
 
 def draw(data: FleetShown, _query: Query) -> Drawing:

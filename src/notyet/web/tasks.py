@@ -70,10 +70,14 @@ def load(site: Site, query: Query) -> TasksShown:
 
 def plain(data: TasksShown) -> dict[str, Any]:
     """Return the tasks as `notyet tasks --json` has them, with long texts shortened."""
-    tasks = [json_of(view) for view in data.page.tasks]
-    for known in tasks:
-        known |= {name: bounded(known[name], _MOST_TEXT) for name in ("prompt", "text")}
+    tasks = [brief_json(view) for view in data.page.tasks]
     return {"show": data.show, "tasks": tasks, "older": data.page.older}
+
+
+def brief_json(view: TaskView) -> dict[str, Any]:
+    """Return a task as `notyet tasks --json` has it, with long texts shortened."""
+    known = json_of(view)
+    return known | {name: bounded(known[name], _MOST_TEXT) for name in ("prompt", "text")}
 
 
 def draw(data: TasksShown, query: Query) -> Drawing:

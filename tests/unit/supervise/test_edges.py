@@ -1,11 +1,14 @@
 """Moments that are rarely met: things that happen just before or just after one another."""
 
 import asyncio
+import gc
+import threading
 
 import pytest
 
-from notyet import Block, Command, Gate
+from notyet import Block, Command, Gate, Ledger, LedgerError
 from notyet.core.session import Turn
+from notyet.supervise.context import Store
 from supervised import Agent, World
 from support import gate
 
@@ -89,3 +92,28 @@ def test_a_hundred_agents_at_once_each_have_their_own_result(tmp_path):
         results = world.do(all_of_them())
     assert [result.text for result in results] == [f"answer {n}" for n in range(100)]
     assert {result.steers for result in results} == {1}
+
+
+def test_a_call_of_the_ledger_that_fails_after_its_caller_was_cancelled_prints_nothing(tmp_path):
+    printed, may_fail = [], threading.Event()
+
+    def fail():
+        may_fail.wait(10)
+        raise LedgerError("here", "it is down")
+
+    async def cancelled():
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: printed.append(what))
+        store = Store(Ledger(tmp_path / "ledger.db"), 1.0, print)
+        store.open()
+        calling = asyncio.ensure_future(store(fail))
+        await asyncio.sleep(0)
+        calling.cancel()
+        await asyncio.wait({calling})
+        may_fail.set()
+        await store(lambda: None)  # one after another
+        store.close()
+        del calling
+        gc.collect()
+
+    asyncio.run(cancelled())
+    assert printed == []

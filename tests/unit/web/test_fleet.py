@@ -6,6 +6,7 @@ import re
 import pytest
 
 from fleets import Made
+from notyet.ledger.tasks import Tasks
 from support import rows, wait_for
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e"
@@ -134,6 +135,7 @@ def test_queued_tasks_are_neither_at_work_nor_lost(desk):
     desk.begin("t1", owner)
     for number in range(60):  # more than are shown
         desk.submit(f"q{number}", "opus")
+    assert [view.task.id for view in Tasks(desk.ledger).begun()] == ["t1"]
     data = desk.page.get("/now.json").json
     assert data["numbers"]["at_work"] == 1
     assert [one["task"]["id"] for one in data["tasks"]] == ["t1"]

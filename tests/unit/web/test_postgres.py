@@ -167,3 +167,21 @@ def test_a_database_that_goes_away_and_comes_back(serve, monkeypatch, listen):
             pass
     finally:
         server.close()
+
+
+def test_a_replica_is_shown_live_and_changes_nothing(serve, cluster, listen):
+    ledger = Ledger(cluster.url("copied"))
+    decide(ledger, stop(session_id="before"))
+    Leases(ledger.connection).enrol(1000.0)
+    replica = cluster.replica()
+    try:
+        page = serve(path=replica.url("copied"))
+        stream = listen(page)
+        assert [stream.event()[0], stream.event()[0]] == ["hello", "changed"]
+        assert "before" in page.get("/stops").text
+        decide(ledger, stop(session_id="later"))
+        assert stream.event() == ("changed", "")
+        wait_for(lambda: "later" in page.get("/stops").text)
+    finally:
+        replica.close()
+        ledger.close()
