@@ -1,7 +1,8 @@
 """Supervised tasks on a file and on PostgreSQL, beside a bare workflow of DBOS.
 
-A task has three prompts: its gate sends it back twice, then its result is delivered. The workflow has
-five steps that do nothing. Both run 20 at once, in one process.
+A task has three prompts: its gate sends it back twice, then its result is delivered. Its agent
+answers at once. The workflow has five steps that do nothing. Both run 20 at once, in turns, in one
+process and on one server; DBOS has its default pool of 20 connections, a supervisor at most 8.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Stage:
         supervisor = Supervisor(
             engine, self.ledger, reopen, deliver=self.consumer, settings=PATIENT
         )
-        supervisor._store._thread = Calls(1)
+        supervisor._store._threads = Calls(1)
         self.supervisors.append(supervisor)
         return supervisor
 
@@ -86,12 +86,12 @@ class Stage:
         stores = [each._store for each in self.supervisors]
         is_busy = True
         while is_busy:
-            asked = [store._thread.count + 1 for store in stores]  # and what we ask now
+            asked = [store._threads.count + 1 for store in stores]  # and what we ask now
             for store in stores:
                 await store(lambda: None)
             for _ in range(5):
                 await asyncio.sleep(0)
-            is_busy = loop._ready or asked != [store._thread.count for store in stores]
+            is_busy = loop._ready or asked != [store._threads.count for store in stores]
 
     async def leave(self):
         """End what is left, also what hangs because it is dead."""
@@ -107,8 +107,8 @@ class Stage:
         """Let it die; or be silent for so long that it counts as dead."""
         old = self.supervisor
         if kind == "dead":
-            old._store._thread.shutdown(wait=False)
-            old._store._thread = DeadCalls()  # nothing that it still wants to write is written
+            old._store._threads.shutdown(wait=False)
+            old._store._threads = DeadCalls()  # nothing that it still wants to write is written
             self.dead.append(old)
             self.supervisors.remove(old)
             sqlite.deciding_here.clear()  # they are of this process, and not lost by themselves

@@ -309,6 +309,7 @@ class Connection:
     """
 
     is_file = True  # on this machine
+    at_once = 1  # transactions that are worth running in threads of their own: one writes at a time
 
     def __init__(self, path: str, patience: float, *, repair: bool = True) -> None:
         self.path = path

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from notyet.ledger.prune import Retention
     from notyet.ledger.stop_rows import Key
 
+    CountedBefore = tuple[sqlite3.Cursor, sqlite3.Cursor]
+
 
 def _marks(columns: tuple[str, ...]) -> str:
     return ", ".join("?" * len(columns))
@@ -208,7 +210,7 @@ class Ledger:
         """Count a decision and record it, in one transaction (B3)."""
 
         def count(db: sqlite3.Connection) -> Decision:
-            return self.count(db, begun, decision, ceiling)
+            return self.count(db, begun, decision, ceiling, counted_before(db, begun))
 
         try:
             final = self.connection.write(count, patience)
@@ -218,12 +220,16 @@ class Ledger:
         return final if not warnings else replace(final, warnings=(*final.warnings, *warnings))
 
     def count(
-        self, db: sqlite3.Connection, begun: Begun, decision: Decision, ceiling: int
+        self,
+        db: sqlite3.Connection,
+        begun: Begun,
+        decision: Decision,
+        ceiling: int,
+        before: CountedBefore,
     ) -> Decision:
         """Count and record a decision inside the caller's transaction."""
-        found = db.execute(AGENT_OF_STOP, (begun.stop, begun.token))
-        beside = db.execute(_UNTOLD_BESIDE, (begun.stop,))
-        row, untold = found.fetchone(), beside.fetchall()
+        agent_of_stop, beside = before
+        row, untold = agent_of_stop.fetchone(), beside.fetchall()
         if row is None:
             raise LedgerError(self.path, f"stop {begun.stop} is gone; was the file replaced?")
         # Read again: another stop of this agent may have been recorded since `begin`.
@@ -301,7 +307,7 @@ class Ledger:
     def answer(self, stop: int, patience: float) -> Decision | None:
         """Wait for a stop's decision; None if its process died or took too long."""
         ends = time.monotonic() + patience
-        pause = 0.01
+        pause, has_lost = 0.01, False
         while True:
             row, reports = self.connection.read(
                 lambda db: (
@@ -317,8 +323,11 @@ class Ledger:
                 decision = variant(decision_of(known, reports), {"stop": stop})
                 is_answer = decision.outcome != "skipped" or decision.why not in _WITHOUT_ANSWER
                 return decision if is_answer else None
-            if is_lost(*asker) or time.monotonic() >= ends:
+            if has_lost or time.monotonic() >= ends:
                 return None
+            has_lost = is_lost(*asker)
+            if has_lost:
+                continue  # it may have been recorded between the two
             time.sleep(pause)
             pause = min(_LONGEST_PAUSE, pause * 1.5)
 
@@ -410,6 +419,12 @@ class AgentRow(Record, kw_only=True):
     last_stop: int = 0
     seen_at: float = 0.0
     history: History = History()
+
+
+def counted_before(db: sqlite3.Connection, begun: Begun) -> CountedBefore:
+    """Find what `Ledger.count` begins with: the agent, and subagents that are not told of."""
+    agent = db.execute(AGENT_OF_STOP, (begun.stop, begun.token))
+    return agent, db.execute(_UNTOLD_BESIDE, (begun.stop,))
 
 
 def find_agent(db: sqlite3.Connection, event: StopEvent) -> AgentRow:

@@ -7,6 +7,7 @@ import time
 from notyet.core.record import replace
 from notyet.errors import Refused
 from notyet.ledger.leases import is_over
+from notyet.ledger.stop_rows import ALL
 from notyet.ledger.task_rows import (
     MAYBE_UNDELIVERED,
     NOT_YET,
@@ -52,6 +53,12 @@ _LEASE = """
     UPDATE outbox SET status = 'leased'
     WHERE task = ? AND owner + 0 = ? AND status IN ('pending', 'leased')
     RETURNING key, result, attempts + 1
+"""
+ACKNOWLEDGE = """
+    UPDATE outbox SET status = 'delivered', delivered_at = ?, error = '',
+      attempts = CASE WHEN status = 'leased' THEN attempts + 1 ELSE attempts END
+    WHERE task = ? AND status IN ('pending', 'leased', 'suspended') AND (attempts < ? OR NOT EXISTS
+      (SELECT 1 FROM messages WHERE messages.key = outbox.key AND state = 'cleared'))
 """
 _RESULT = "SELECT result FROM outbox WHERE task = ? ORDER BY created_at DESC LIMIT 1"
 NEWEST = "SELECT key, status FROM outbox WHERE task = ? ORDER BY created_at DESC LIMIT 1"
@@ -146,14 +153,12 @@ class Outbox:
         )
         self._connection.execute(sql, (task, owner))
 
-    def acknowledge(self, task: str) -> None:
-        """Record that the result was delivered."""
-        sql = (
-            "UPDATE outbox SET status = 'delivered', delivered_at = ?, error = '',"
-            " attempts = CASE WHEN status = 'leased' THEN attempts + 1 ELSE attempts END"
-            " WHERE task = ? AND status IN ('pending', 'leased', 'suspended')"
-        )
-        self._connection.execute(sql, (time.time(), task))
+    def acknowledge(self, task: str, attempt: int = ALL) -> bool:
+        """Record that the result was delivered; False if there is nothing to acknowledge.
+
+        So it is after an `attempt` that only reached the queue of its parent, if that was cleared.
+        """
+        return self._connection.execute(ACKNOWLEDGE, (time.time(), task, attempt)) > 0
 
     def postpone(self, key: str, owner: int, error: str, pause: float) -> None:
         """Schedule the next attempt."""

@@ -15,7 +15,7 @@ import os
 import random
 import re
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -38,7 +38,7 @@ try:
     from psycopg.conninfo import conninfo_to_dict
     from psycopg.pq import TransactionStatus
 
-    from notyet.ledger.postgres_transaction import Answering, Number, Transaction, Writer
+    from notyet.ledger.postgres_transaction import Answering, Number, Plans, Transaction, Writer
 except ImportError as missing:  # also where it finds no library of PostgreSQL
     raise LedgerError(
         "on PostgreSQL",
@@ -48,7 +48,7 @@ except ImportError as missing:  # also where it finds no library of PostgreSQL
 PostgresError = psycopg.Error  # for those that import psycopg only through this module
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import TypeVar
 
     T = TypeVar("T")
@@ -69,10 +69,14 @@ _DEFAULTS = {
 _OLDEST_SERVER = 13_00_00
 _LONGEST_WAIT = 1.0  # seconds for a lock in one try: a fork waits for it
 _DUPLICATE, _LOCKED = "23505", "55P03"
+_NOT_PLANNED = "26000"  # on this connection of a pool that hides itself
 _MOST_DUPLICATES = 3  # then it is no race: the next try would have found the row
-_LOST_RACE = {_DUPLICATE, _LOCKED, "40001", "40P01"}  # others: conflict, deadlock
+_LOST_RACE = {_DUPLICATE, _LOCKED, _NOT_PLANNED, "40001", "40P01"}  # conflict, deadlock
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02  # after a lost race
 _RECONNECT_PAUSE = 0.05
+_AT_ONCE = 8
+# How servers and pgbouncer say that they take no further connection.
+_NO_ROOM = ("too many", "slots are reserved", "no more connections")
 _NO_TABLES = {"42P01", "3F000"}
 _STARTING = ("starting up", "shutting down", "recovery", "not yet accepting", "too many clients")
 
@@ -123,10 +127,6 @@ class Listener:
     def __init__(self, db: psycopg.Connection[Any]) -> None:
         self._db = db
 
-    def is_pooled(self) -> bool:
-        """Return True behind a pool, which makes up the number of a backend: it has many."""
-        return bool(_one(self._db, "SELECT pg_backend_pid()")[0] != self._db.info.backend_pid)
-
     def listen(self, schema: str) -> None:
         """Hear notices of this schema from now on."""
         self._db.execute(f"LISTEN {schema}".encode())
@@ -151,14 +151,25 @@ class Listener:
 
 
 class PostgresConnection(Connection):
-    """Runs transactions on one schema of a database; safe in many threads, and after a fork."""
+    """Runs transactions on one schema of a database; safe in many threads, and after a fork.
+
+    Threads that come at the same time use connections of their own, up to a few, so that the server
+    works for one while another waits for an answer.
+    """
 
     is_file = False
+    at_once = _AT_ONCE
     _db: psycopg.Connection[Any] | None = None  # type: ignore[assignment]  # of another library
 
-    def __init__(self, url: str, patience: float, *, repair: bool = True) -> None:
+    def __init__(
+        self, url: str, patience: float, *, repair: bool = True, others: int = _AT_ONCE - 1
+    ) -> None:
+        self._others = [
+            PostgresConnection(url, patience, repair=repair, others=0) for _ in range(others)
+        ]
         self._address = Address(url)
         self._writer: Writer | None = None  # of the open connection
+        self._plans: Plans | None = None
         self._was_open = False
         self._is_pooled = False
         super().__init__(self._address.shown, patience, repair=repair)
@@ -194,8 +205,9 @@ class PostgresConnection(Connection):
         if self._is_pooled:
             return None
         try:
-            listener = Listener(self._address.connect())
-            self._is_pooled = listener.is_pooled()
+            db = self._address.connect()
+            listener = Listener(db)
+            self._is_pooled = is_pooled(db)
             if self._is_pooled:
                 return None
             listener.listen(self._address.schema)
@@ -216,8 +228,8 @@ class PostgresConnection(Connection):
     def is_pooled(self) -> bool:
         """Return True behind a pool that gives each transaction another connection."""
         try:
-            with closing(Listener(self._address.connect())) as listener:
-                return listener.is_pooled()
+            with closing(self._address.connect()) as db:
+                return is_pooled(db)
         except psycopg.Error as error:
             raise self.fault(error) from error
 
@@ -239,20 +251,52 @@ class PostgresConnection(Connection):
         pause = _FIRST_PAUSE
         duplicates = 0
         while True:
-            with self._lock:  # not during the pause: a fork must not wait for other processes
+            with self._free() as free:  # not during the pause: a fork must not wait for others
                 try:
-                    return self._attempt(begin, work, flush=flush, ends=ends)
+                    return free._attempt(begin, work, flush=flush, ends=ends)  # noqa: SLF001  # ours
                 except NotyetError:  # of the work itself
                     raise
                 except (psycopg.Error, OSError, ValueError, TypeError, OverflowError) as error:
+                    is_refused = free is not self and not free.is_open
+                    if is_refused and any(word in str(error) for word in _NO_ROOM):
+                        self._others = [each for each in self._others if each.is_open]
+                        continue
                     is_broken = self._is_broken(error)
                     duplicates += _code(error) == _DUPLICATE
                     is_over = time.monotonic() >= ends or duplicates > _MOST_DUPLICATES
                     if is_over or not (is_broken or _code(error) in _LOST_RACE):
                         is_writing = begin != "BEGIN"
-                        raise self.fault(error, patience, is_writing=is_writing) from error
+                        raise free.fault(error, patience, is_writing=is_writing) from error
             time.sleep(_RECONNECT_PAUSE if is_broken else random.uniform(0, pause))  # noqa: S311
             pause = min(_LONGEST_PAUSE, 2 * pause)
+
+    @contextmanager
+    def _free(self) -> Iterator[PostgresConnection]:
+        """Lock a connection that no other thread uses; if there is none, wait for one."""
+        known = (self, *self._others)
+        free = next((each for each in known if each.take(wait=False)), None)
+        if free is None:
+            free = random.choice(known)  # noqa: S311
+            free.take(wait=True)
+        try:
+            yield free
+        finally:
+            free.release()
+
+    def take(self, *, wait: bool) -> bool:
+        """Keep other threads from using this connection until `release`; False if one does."""
+        return self._lock.acquire(blocking=wait)
+
+    @property
+    def is_open(self) -> bool:
+        """True if it is connected, as far as it knows."""
+        return self._db is not None
+
+    def close(self) -> None:
+        """Close all connections; the next use opens one again."""
+        for each in self._others:
+            each.close()
+        super().close()
 
     def _attempt(
         self,
@@ -270,7 +314,10 @@ class PostgresConnection(Connection):
         # A newer notyet may have updated the tables since this process connected.
         check = partial(expect_readable, self.path)
         writer = None if begin == "BEGIN" else self._writer
-        transaction = Transaction(db, self._address.schema, left, writer=writer, check=check)
+        plans = None if writer is None else self._plans
+        transaction = Transaction(
+            db, self._address.schema, left, writer=writer, plans=plans, check=check
+        )
         try:
             result = work(transaction)
         except BaseException:
@@ -330,6 +377,7 @@ class PostgresConnection(Connection):
                 return None
             self._db, self._was_open = db, True
             self._writer = Writer(self._address.schema)
+            self._plans = None if is_pooled(db) else Plans()
         return self._db
 
     def _prepare(self, db: Answering, *, may_create: bool) -> bool:
@@ -416,6 +464,11 @@ class PostgresConnection(Connection):
         if _code(error) in _NO_TABLES:
             self._close()
         return fault(self._address, error, patience)
+
+
+def is_pooled(db: psycopg.Connection[Any]) -> bool:
+    """Return True behind a pool, which makes up the number of a backend: it has many."""
+    return bool(_one(db, "SELECT pg_backend_pid()")[0] != db.info.backend_pid)
 
 
 def is_broken(error: BaseException | None) -> bool:

@@ -16,7 +16,7 @@ from notyet.ledger.connection import APPLICATION, NOW
 from notyet.ledger.leases import CARRY_OVER
 from notyet.ledger.ledger import AGENT_OF_STOP, FIND_AGENT, UNTOLD
 from notyet.ledger.migrations import STEPS, schema, statements
-from notyet.ledger.outbox import NEWEST
+from notyet.ledger.outbox import ACKNOWLEDGE, NEWEST
 from notyet.ledger.placements import LOOK_IN_QUEUE, UNPLACED
 from notyet.ledger.prune import OLD_TASKS
 from notyet.ledger.runs import NOTE_CUT_OFF
@@ -47,8 +47,17 @@ _TYPES = {
 @lru_cache(maxsize=2_000)
 def translate(statement: str) -> str:
     """Return a statement as psycopg takes it."""
-    text = _INDEX_HINT.sub("", statement.replace(NOW, CLOCK))
-    return text.replace("%", "%%").replace("?", "%s")
+    return _words(statement).replace("%", "%%").replace("?", "%s")
+
+
+def numbered(statement: str) -> str:
+    """Return a statement as PREPARE takes it."""
+    first, *others = _words(statement).split("?")
+    return first + "".join(f"${number}{text}" for number, text in enumerate(others, 1))
+
+
+def _words(statement: str) -> str:
+    return _INDEX_HINT.sub("", statement.replace(NOW, CLOCK))
 
 
 def with_types(statement: str) -> str:
@@ -133,6 +142,7 @@ LOCKS: dict[str, tuple[Lock, ...]] = {
     CARRY_OVER[0]: (Lock(_ALONE),),
     OLD_TASKS: (Lock(_ALONE),),
     NEWEST: (Lock(_ALONE), Lock(_RESULTS, (0,))),
+    ACKNOWLEDGE: (Lock(_RESULTS, (1,)),),
     FIND_AGENT: (Lock(_AGENT, (0, 1, 2)),),
     AGENT_OF_STOP: (Lock(_AGENT_OF_STOP, (0, 1)),),
     UNTOLD: (Lock(_AGENTS_OF_SESSION, (0, 1)),),

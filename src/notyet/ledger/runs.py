@@ -13,6 +13,7 @@ from notyet.core.record import replace
 from notyet.core.task import Announcement, Run, Steer
 from notyet.core.verdict import Allow, Block, Decision, Halt
 from notyet.errors import Refused
+from notyet.ledger.ledger import counted_before
 from notyet.ledger.task_rows import NOT_YET, json_of_turn, storable, turn_of
 from notyet.ledger.transitions import (
     LOOK_AT_RUN,
@@ -142,14 +143,17 @@ class Runs:
         """
 
         def settle(db: sqlite3.Connection) -> Seen | None:
-            seen = _owned(db, run, owner)
+            found = db.execute(LOOK_AT_RUN, (run,))
+            before = counted_before(db, begun) if begun is not None else None
+            queued = queued_messages(db, run.rpartition(".")[0])
+            seen = _owned_of(found.fetchone(), run, owner)
             if seen is None or seen.run.state != "gating":
                 if begun is not None:
                     drop_stop(db, begun)
                 return None
             final = decision
-            if begun is not None:
-                final = self._ledger.count(db, begun, decision, ceiling)
+            if begun is not None and before is not None:
+                final = self._ledger.count(db, begun, decision, ceiling, before)
             seen = replace(seen, decision=final)
             if isinstance(final.verdict, Block):
                 prompt = final.verdict.prompt
@@ -159,8 +163,7 @@ class Runs:
                 return reserve(db, replace(seen, steers=seen.steers + 1), "block", steer, stop)
             # A result of a child that came meanwhile is sent first, and the gates run again (K9).
             # Each is sent once, so that this ends.
-            is_halted = isinstance(final.verdict, Halt)
-            messages = [] if is_halted else list(queued_messages(db, seen.task.id))
+            messages = [] if isinstance(final.verdict, Halt) else list(queued)
             if messages:
                 return send_messages(db, seen, messages, key, phase)
             ending = seen.run.ending or "done"

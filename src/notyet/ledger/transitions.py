@@ -112,6 +112,11 @@ _QUEUED_REPORTS = (
 )
 
 
+# Leased: its parent has it, and it is not acknowledged yet.
+_REPORTED = "status IN ('delivered', 'leased')"
+_ATTEMPTED = "attempts = CASE WHEN status = 'leased' THEN attempts + 1 ELSE attempts END"
+
+
 class Outgoing(Record, kw_only=True):
     """A result that its owner hands out next."""
 
@@ -372,9 +377,9 @@ def _earlier_turns(db: sqlite3.Connection, last: Run) -> Iterable[tuple[str | No
 def clear_machine_messages(db: sqlite3.Connection, task: str) -> None:
     """Clear queued messages of machines (K16); a child's result can be retried by hand."""
     db.execute(
-        "UPDATE outbox SET status = 'suspended', delivered_at = NULL,"
+        f"UPDATE outbox SET status = 'suspended', delivered_at = NULL, {_ATTEMPTED},"
         " error = 'a steer by hand cleared it from the queue of its parent'"
-        f" WHERE status = 'delivered' AND key IN ({_QUEUED_REPORTS} AND state = 'queued')",
+        f" WHERE {_REPORTED} AND key IN ({_QUEUED_REPORTS} AND state = 'queued')",
         (task,),
     )
     db.execute(
@@ -397,8 +402,8 @@ def _close_messages(db: sqlite3.Connection, task: str, owner: int) -> None:
     """Close the messages of a task that ends."""
     # A child's result that was queued here did not arrive: deliver it again.
     db.execute(
-        "UPDATE outbox SET status = 'pending', owner = ?, next_at = ?, delivered_at = NULL"
-        f" WHERE status = 'delivered' AND key IN ({_QUEUED_REPORTS})",
+        "UPDATE outbox SET status = 'pending', owner = ?, next_at = ?, delivered_at = NULL,"
+        f" {_ATTEMPTED} WHERE {_REPORTED} AND key IN ({_QUEUED_REPORTS})",
         (owner, time.time(), task),
     )
     db.execute(

@@ -1,4 +1,4 @@
-"""What the modules of a supervisor share; and the ledger behind one thread of its own."""
+"""What the modules of a supervisor share; and the ledger behind threads of its own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ _LAST_WAIT = 1.0  # seconds for background work when the supervisor closes
 
 
 class Store:
-    """Makes calls of the ledger one after another in a thread, so that the loop never waits."""
+    """Makes calls of the ledger in threads, as many as it can serve, so that the loop never waits.
+
+    The calls of one caller are made one after another, also if it is cancelled.
+    """
 
     def __init__(self, ledger: Ledger, patience: float, warn: Callable[[str], None]) -> None:
         self.ledger = ledger
@@ -54,27 +57,39 @@ class Store:
         self.leases = Leases(ledger.connection)
         self._patience = patience
         self._warn = warn
-        self._thread: ThreadPoolExecutor | None = None
+        self._threads: ThreadPoolExecutor | None = None
+        self._calls: set[asyncio.Future[Any]] = set()  # that are not done
 
     def open(self) -> None:
-        """Start the thread."""
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "notyet ledger")
+        """Start the threads."""
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self.ledger.connection.at_once, "notyet ledger")
+
+    async def finish(self) -> None:
+        """Wait for the calls that are queued."""
+        while self._calls:
+            await asyncio.wait(set(self._calls))
 
     def close(self) -> None:
-        """End the thread after the calls that are queued."""
-        if self._thread is not None:
-            self._thread.shutdown(wait=False)
-            self._thread = None
+        """End the threads after the calls that are queued."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False)
+            self._threads = None
 
     async def __call__(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
         """Make a call and return its result; it is made even if the caller is cancelled."""
-        if self._thread is None:
+        if self._threads is None:
             raise Refused(NOT_RUNNING)
         loop = asyncio.get_running_loop()
-        made = loop.run_in_executor(self._thread, partial(call, *args, **options))
+        made = loop.run_in_executor(self._threads, partial(call, *args, **options))
+        self._calls.add(made)
+        made.add_done_callback(self._calls.discard)
         made.add_done_callback(_note_error)
-        return await asyncio.shield(made)
+        try:
+            return await asyncio.shield(made)
+        except asyncio.CancelledError:
+            await asyncio.wait({made})
+            raise
 
     async def insist(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
         """Make a call that must not be lost: retry while the ledger cannot be written."""
@@ -95,7 +110,7 @@ class Store:
 
     async def at_last(self, call: Callable[..., T], *args: Any) -> T:
         """Make a call that must not be lost, also after `close`."""
-        if self._thread is None:
+        if self._threads is None:
             return await asyncio.to_thread(call, *args)
         return await self.insist(call, *args)
 

@@ -173,7 +173,10 @@ class Delivery:
             pause = min(settings.longest_retry, pause) * random.uniform(0.8, 1.2) + _LEAST_PAUSE  # noqa: S311  # jitter
             await self._insist(outbox.postpone, key, context.owner, said, pause)
             return pause
-        await self._insist(outbox.acknowledge, result.task_id)
+        attempt = announcement.attempt
+        is_taken = await self._insist(outbox.acknowledge, result.task_id, attempt)
+        if not is_taken and await self._insist(outbox.is_due, result.task_id):
+            return _LEAST_PAUSE  # its parent ended before it read it
         context.report(result.task_id, "delivered", result.generation, result=result)
         return 0.0
 

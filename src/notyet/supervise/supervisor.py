@@ -362,6 +362,7 @@ class Supervisor:
             await asyncio.wait(loops, timeout=self._settings.abort_patience)
         await asyncio.gather(*(live.abort() for live in tasks if live.sending is not None))
         await self._context.finish_background()
+        await self._store.finish()  # no call of ours comes after the end of the lease
         await self._heartbeat.retire()
         self._store.close()
 

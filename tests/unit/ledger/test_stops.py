@@ -207,3 +207,17 @@ def test_a_call_can_be_given_less_patience_than_the_ledger_has(ledger):
             with pytest.raises(LedgerBusy, match=r"locked it for over 0\.05 s"):
                 call()
     assert time.monotonic() - started < 30
+
+
+@pytest.mark.rule("B12")
+def test_an_answer_that_is_recorded_while_its_process_is_looked_for_is_not_lost(
+    ledger, monkeypatch
+):
+    begun = ledger.begin(stop())
+
+    def is_lost(*_):
+        ledger.record(begun, Decision(verdict=Block("x"), outcome="blocked", turn=1, limit=3))
+        return True
+
+    monkeypatch.setattr("notyet.ledger.ledger.is_lost", is_lost)
+    assert ledger.answer(begun.stop, 5.0).outcome == "blocked"

@@ -136,6 +136,34 @@ def test_a_result_is_not_dropped_where_no_person_ended_its_task_or_only_that(des
 
 
 @pytest.mark.rule("K8")
+def test_a_result_in_the_queue_of_a_parent_that_ended_is_not_taken_as_delivered(desk):
+    desk.enter("p")
+    desk.enter("c", parent="p")
+    desk.end("c")
+    first = desk.outbox.lease("c", desk.owner)
+    desk.runs.say("p", "machine", first.key, "done", "s1")
+    desk.runs.end("p", desk.owner, "killed")  # before the delivery was acknowledged
+    assert not desk.outbox.acknowledge("c", first.attempt)
+    assert desk.status("c") == ("pending", "")
+    again = desk.outbox.lease("c", desk.owner)
+    assert (again.key, again.attempt) == (first.key, 2)
+    assert desk.outbox.acknowledge("c", again.attempt)  # by a consumer that reads it at once
+    assert desk.status("c") == ("delivered", "")
+
+
+@pytest.mark.rule("K8", "K16")
+def test_a_result_in_a_queue_that_a_steer_cleared_is_suspended_and_not_delivered(desk):
+    desk.enter("p")
+    desk.enter("c", parent="p")
+    desk.end("c")
+    leased = desk.outbox.lease("c", desk.owner)
+    desk.runs.say("p", "machine", leased.key, "done", "s1")
+    desk.runs.steer("p", desk.owner, "s2", "Other way.", 0.0)
+    assert not desk.outbox.acknowledge("c", leased.attempt)
+    assert desk.status("c")[0] == "suspended"
+
+
+@pytest.mark.rule("K8")
 def test_a_main_agents_result_that_was_had_is_not_delivered_again(desk):
     desk.enter(scope="agent")
     desk.end("t1")

@@ -159,8 +159,15 @@ def test_a_steer_by_hand_aborts_waits_until_the_run_settled_and_then_sends(world
 
 @pytest.mark.rule("K16")
 def test_steers_by_hand_are_rate_limited_and_one_is_in_flight_at_most(tmp_path):
+    refused = asyncio.Event()
+
+    class Slow(Agent):
+        async def abort(self):
+            await refused.wait()  # so that the first steer is in flight
+            await super().abort()
+
     with World(tmp_path, steer_pause=60.0) as world:
-        agent = Agent(Agent.WAIT, Agent.WAIT)
+        agent = Slow(Agent.WAIT, Agent.WAIT)
         handle = world.spawn(agent)
         world.at_work(agent)
 
@@ -168,6 +175,7 @@ def test_steers_by_hand_are_rate_limited_and_one_is_in_flight_at_most(tmp_path):
             await world.supervisor.steer(handle, "one")
             with pytest.raises(Refused, match="is being steered already; wait until that has"):
                 await world.supervisor.steer(handle, "two")
+            refused.set()
 
         world.do(twice())
         world.until(lambda: len(agent.got) == 2 and agent.waiting.is_set())

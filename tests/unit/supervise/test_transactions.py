@@ -8,7 +8,7 @@ from notyet.supervise import requests
 from supervised import Agent, World
 
 MOST = 12  # for three prompts
-MOST_MESSAGES = 34  # to PostgreSQL, for the same
+MOST_MESSAGES = 30  # to PostgreSQL, for the same
 
 
 @pytest.fixture
