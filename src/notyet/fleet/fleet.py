@@ -95,6 +95,7 @@ class Fleet:
         if self._looking is not None:
             self._looking.cancel()
         self._give_up(Refused("the fleet was closed; its tasks go on"))
+        await self._context.store.finish()
         self._context.store.close()
         await asyncio.to_thread(self.placing.close)
         self.ledger.close()
