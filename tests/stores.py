@@ -31,7 +31,7 @@ def opened(ledger):
         with closing(sqlite3.connect(ledger.path)) as db, db:
             yield db
         return
-    from notyet.ledger.postgres import Address
+    from notyet.ledger.postgres_address import Address
     from notyet.ledger.postgres_transaction import Transaction, Writer
 
     address = Address(ledger.path)
@@ -53,7 +53,7 @@ def records(ledger, sql, *values):
     import psycopg
     from psycopg.rows import dict_row
 
-    from notyet.ledger.postgres import Address
+    from notyet.ledger.postgres_address import Address
     from notyet.ledger.postgres_sql import translate
 
     address = Address(ledger.path)

@@ -20,7 +20,7 @@ from notyet.fleet.workspaces import is_git_address
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.outbox import Outbox
 from notyet.ledger.placements import ADDRESS, Placements, enter
-from notyet.ledger.postgres import masked
+from notyet.ledger.postgres_address import masked
 from notyet.ledger.transitions import delivery_key
 from notyet.supervise.context import Context, Store
 from notyet.supervise.requests import Requests

@@ -103,6 +103,12 @@ def fault(path: str, error: Exception, patience: float) -> LedgerError:
     return LedgerError(path, f"{type(error).__name__}: {error}")
 
 
+def needs_psycopg() -> LedgerError:
+    """Return the error for a machine without psycopg, or without a library of PostgreSQL."""
+    what = "it needs psycopg, which is not installed; in a checkout, run: pip install '.[postgres]'"
+    return LedgerError("on PostgreSQL", what)
+
+
 def _code(error: Exception) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import time
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from notyet.errors import LedgerBusy, LedgerError, LedgerNeedsRepair, NotyetError
+from notyet.errors import LedgerError, LedgerNeedsRepair, NotyetError
 from notyet.ledger.connection import (
     APPLICATION,
     FIRST_VERSION,
@@ -28,6 +27,7 @@ from notyet.ledger.connection import (
     Connection,
     default_path,
     expect_readable,
+    needs_psycopg,
     open_empty,
 )
 from notyet.ledger.migrations import STEPS
@@ -35,17 +35,23 @@ from notyet.ledger.postgres_sql import COMMITS, NOTICES, first_tables, stored, t
 
 try:
     import psycopg
-    from psycopg.conninfo import conninfo_to_dict
     from psycopg.pq import TransactionStatus
 
-    from notyet.ledger.postgres_transaction import Answering, Number, Plans, Transaction, Writer
-except ImportError as missing:  # also where it finds no library of PostgreSQL
-    raise LedgerError(
-        "on PostgreSQL",
-        "it needs psycopg, which is not installed; in a checkout, run: pip install '.[postgres]'",
-    ) from missing
-
-PostgresError = psycopg.Error  # for those that import psycopg only through this module
+    from notyet.ledger.postgres_address import (
+        DUPLICATE,
+        LOCKED,
+        LOST_RACE,
+        NO_RIGHT,
+        NO_TABLES,
+        Address,
+        code_of,
+        fault,
+        first_line,
+        is_broken,
+    )
+    from notyet.ledger.postgres_transaction import Answering, Plans, Transaction, Writer
+except ImportError as missing:
+    raise needs_psycopg() from missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -54,71 +60,14 @@ if TYPE_CHECKING:
     T = TypeVar("T")
     Work = Callable[[Any], T]  # of a Transaction; SQLite's connections have the same methods
 
-SCHEMA = "notyet"
-_SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-_NOT_AN_ADDRESS = (
-    "it is not an address of PostgreSQL; write postgresql://USER@HOST:5432/DATABASE, "
-    "with special characters of a password in percent encoding"
-)
-_DEFAULTS = {
-    "connect_timeout": "5",  # seconds for each of its hosts
-    "tcp_user_timeout": "30000",  # milliseconds until a silent network counts as broken
-    "keepalives_idle": "30",
-    "fallback_application_name": "notyet",
-}
 _OLDEST_SERVER = 13_00_00
 _LONGEST_WAIT = 1.0  # seconds for a lock in one try: a fork waits for it
-_DUPLICATE, _LOCKED = "23505", "55P03"
-_NOT_PLANNED = "26000"  # on this connection of a pool that hides itself
 _MOST_DUPLICATES = 3  # then it is no race: the next try would have found the row
-_LOST_RACE = {_DUPLICATE, _LOCKED, _NOT_PLANNED, "40001", "40P01"}  # conflict, deadlock
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02  # after a lost race
 _RECONNECT_PAUSE = 0.05
 _AT_ONCE = 8
 # How servers and pgbouncer say that they take no further connection.
 _NO_ROOM = ("too many", "slots are reserved", "no more connections")
-_NO_TABLES = {"42P01", "3F000"}
-_STARTING = ("starting up", "shutting down", "recovery", "not yet accepting", "too many clients")
-
-
-class Address:
-    """Where a ledger is: the URL without its password for people, and all of it for psycopg."""
-
-    grants = ""  # what gives a role the rights that it needs, where that is not the whole schema
-
-    def __init__(self, url: str, schema: str = SCHEMA) -> None:
-        self.shown = masked(url)
-        place, _, query = url.partition("?")
-        options = [part for part in query.split("&") if part]
-        own = [part for part in options if part.startswith("schema=")]
-        others = "&".join(part for part in options if part not in own)
-        self.schema = own[-1].partition("=")[2] if own else schema
-        if not _SCHEMA_NAME.fullmatch(self.schema):
-            what = "its schema must be a name of small letters, digits and _"
-            raise LedgerError(self.shown, f"{what}; write for example ?schema={schema}")
-        try:
-            known = conninfo_to_dict(f"{place}?{others}" if others else place)
-        except psycopg.ProgrammingError:
-            raise LedgerError(self.shown, _NOT_AN_ADDRESS) from None  # its text has the password
-        ports = str(known.get("port") or "5432")
-        if not all(port.isdecimal() for port in ports.split(",")):
-            raise LedgerError(self.shown, _NOT_AN_ADDRESS)
-        self.options: dict[str, Any] = _DEFAULTS | known | {"client_encoding": "UTF8"}
-
-    def connect(self) -> Answering:
-        """Return a new connection. Raises psycopg.Error."""
-        db = Answering.connect(autocommit=True, cursor_factory=psycopg.ClientCursor, **self.options)
-        db.adapters.register_loader("numeric", Number)
-        return db
-
-
-def masked(url: str) -> str:
-    """Return a URL without passwords; too much is hidden rather than too little."""
-    scheme, _, rest = url.partition("://")
-    user, at, place = rest.rpartition("@")
-    name, colon, _ = user.partition(":")
-    rest = f"{name}:***{at}{place}" if colon else rest
-    return f"{scheme}://" + re.sub(r"(?i)\b(\w*password)=[^&]*", r"\1=***", rest)
 
 
 class Listener:
@@ -140,7 +89,7 @@ class Listener:
         try:
             return {int(notice.payload) for notice in self._db.notifies(timeout=0)}
         except psycopg.Error as error:
-            raise OSError(_first_line(error)) from error
+            raise OSError(first_line(error)) from error
 
     def close(self) -> None:
         """Stop listening."""
@@ -235,7 +184,7 @@ class PostgresConnection(Connection):
 
     def may_retry(self, error: BaseException | None) -> bool:
         """Return True after a lost race or a broken connection."""
-        return self._is_broken(error) or _code(error) in _LOST_RACE
+        return self._is_broken(error) or code_of(error) in LOST_RACE
 
     def checkpoint(self) -> None:
         """Do nothing: PostgreSQL writes its log back by itself."""
@@ -262,9 +211,9 @@ class PostgresConnection(Connection):
                         self._others = [each for each in self._others if each.is_open]
                         continue
                     is_broken = self._is_broken(error)
-                    duplicates += _code(error) == _DUPLICATE
+                    duplicates += code_of(error) == DUPLICATE
                     is_over = time.monotonic() >= ends or duplicates > _MOST_DUPLICATES
-                    if is_over or not (is_broken or _code(error) in _LOST_RACE):
+                    if is_over or not (is_broken or code_of(error) in LOST_RACE):
                         is_writing = begin != "BEGIN"
                         raise free.fault(error, patience, is_writing=is_writing) from error
             time.sleep(_RECONNECT_PAUSE if is_broken else random.uniform(0, pause))  # noqa: S311
@@ -351,7 +300,7 @@ class PostgresConnection(Connection):
                 if (db := self._opened("BEGIN")) is not None:
                     return writer.has_committed(db, _LONGEST_WAIT)
             except psycopg.Error as error:
-                if not self._is_broken(error) and _code(error) != _LOCKED:
+                if not self._is_broken(error) and code_of(error) != LOCKED:
                     raise
             if time.monotonic() >= ends:
                 what = "the connection broke during a COMMIT, and it is unknown what became of it"
@@ -440,7 +389,7 @@ class PostgresConnection(Connection):
 
     def _is_broken(self, error: BaseException | None) -> bool:
         """Return True if a connection broke, or cannot be made yet, so that a new one may help."""
-        is_nameless = isinstance(error, psycopg.OperationalError) and _code(error) is None
+        is_nameless = isinstance(error, psycopg.OperationalError) and code_of(error) is None
         return is_broken(error) or (is_nameless and self._was_open)
 
     def _lacking(self, role: str, said: str, *, is_writing: bool) -> str:
@@ -457,11 +406,11 @@ class PostgresConnection(Connection):
         self, error: BaseException | None, patience: float = 0.0, *, is_writing: bool = False
     ) -> LedgerError:
         """Return the LedgerError for any error: what happened, and what to do."""
-        if _code(error) == "42501":
+        if code_of(error) == NO_RIGHT:
             role = self._address.options.get("user") or "your role"
-            said = _first_line(error)
+            said = first_line(error)
             return LedgerError(self.path, self._lacking(role, said, is_writing=is_writing))
-        if _code(error) in _NO_TABLES:
+        if code_of(error) in NO_TABLES:
             self._close()
         return fault(self._address, error, patience)
 
@@ -469,43 +418,6 @@ class PostgresConnection(Connection):
 def is_pooled(db: psycopg.Connection[Any]) -> bool:
     """Return True behind a pool, which makes up the number of a backend: it has many."""
     return bool(_one(db, "SELECT pg_backend_pid()")[0] != db.info.backend_pid)
-
-
-def is_broken(error: BaseException | None) -> bool:
-    """Return True if a connection broke, or cannot be made yet: the server starts, say."""
-    code = _code(error)
-    if code is not None or not isinstance(error, psycopg.OperationalError):
-        return (code or "").startswith(("57P", "08", "25P03"))
-    # Errors of connecting have no code. A server that answers has a reason, unless it starts.
-    text = str(error)
-    return "FATAL" not in text or any(word in text for word in _STARTING)
-
-
-def fault(address: Address, error: BaseException | None, patience: float = 0.0) -> LedgerError:
-    """Return the LedgerError for any error: what happened, and what to do."""
-    code = _code(error)
-    said = _first_line(error).replace(str(address.options.get("password") or "\0"), "***")
-    role = address.options.get("user") or "your role"
-    path, schema = address.shown, address.schema
-    if code in _LOST_RACE - {_DUPLICATE}:
-        return LedgerBusy(path, f"other processes locked it for over {patience:.2g} s")
-    if isinstance(error, psycopg.OperationalError) and code is None:
-        what = f"PostgreSQL cannot be reached ({said})"
-        return LedgerError(path, f"{what}; start it, or correct the address")
-    if code == "42501":
-        grant = address.grants or f"CREATE SCHEMA {schema} AUTHORIZATION {role}"
-        what = f"{role} lacks a right ({said})"
-        return LedgerError(path, f"{what}; have an administrator run: {grant}")
-    if code == "25006":
-        return LedgerError(path, "the database is read-only; use the primary's address")
-    if code in {"53100", "53200", "53300"}:
-        return LedgerError(path, f"the server lacks resources ({said}); free some there")
-    if code in _NO_TABLES:
-        what = f"the tables of the schema {schema} are gone"
-        return LedgerError(path, f"{what}; was it dropped? The next use creates them anew")
-    if isinstance(error, psycopg.Error | OSError):
-        return LedgerError(path, f"PostgreSQL reports: {said}")
-    return LedgerError(path, f"{type(error).__name__}: {error}")
 
 
 class _Tables:
@@ -526,12 +438,3 @@ def _asked(db: Any, query: str) -> Any:
 
 def _one(db: psycopg.Connection[Any], query: str) -> Any:
     return db.execute(query.encode()).fetchone()
-
-
-def _code(error: BaseException | None) -> str | None:
-    return error.sqlstate if isinstance(error, psycopg.Error) else None
-
-
-def _first_line(error: BaseException | None) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].rpartition("failed: ")[2].strip().rstrip(".")  # not what psycopg says before

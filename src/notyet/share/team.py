@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from notyet.errors import LedgerNewer
 from notyet.ledger.connection import APPLICATION
-from notyet.ledger.postgres import Address, PostgresError, fault, is_broken
+from notyet.ledger.postgres_address import Address, PostgresError, fault, is_broken
 from notyet.ledger.postgres_sql import stored
 from notyet.ledger.postgres_transaction import SYNCHRONOUS
 from notyet.share import Unreachable

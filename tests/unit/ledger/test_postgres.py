@@ -19,7 +19,7 @@ from notyet.errors import LedgerBusy, LedgerNeedsRepair
 from notyet.ledger import migrations
 from notyet.ledger.connection import VERSION
 from notyet.ledger.leases import Leases
-from notyet.ledger.postgres import Address, masked
+from notyet.ledger.postgres_address import Address, masked
 from notyet.ledger.postgres_sql import restored, stored
 from notyet.ledger.postgres_transaction import Transaction, Writer
 from notyet.ledger.tasks import Tasks
