@@ -30,6 +30,7 @@ from notyet.ledger.transitions import run_id
 from notyet.supervise.context import FencedError, new_key
 from notyet.supervise.events import stop_event
 from notyet.supervise.live_task import failed_turn, returned
+from notyet.supervise.settling import Settling
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -68,6 +69,7 @@ class TaskLoop:
         self._runs = context.store.runs
         self._noted = None if live.seen is None else (live.seen.ref, live.seen.session_id)
         self._noting = asyncio.Lock()
+        self._settling = Settling(context, live, self._is_overtaken)
         self._steps: dict[str, Callable[[Seen], Awaitable[Seen | None]]] = {
             "running": self._run,
             "settling": self._settle,
@@ -273,9 +275,9 @@ class TaskLoop:
     async def _settle(self, seen: Seen) -> Seen | None:
         """Wait out the grace of an error, and for the children (K9); then move on."""
         self._report(seen.run, "settling")
-        if seen.run.ending == "error" and not await self._grace_is_over(seen):
+        if seen.run.ending == "error" and not await self._settling.grace_is_over(seen):
             return None
-        if not await self._children_are_done(seen):
+        if not await self._settling.children_are_done(seen, self._until):
             return None
         return await self._move_on(seen)
 
@@ -304,46 +306,6 @@ class TaskLoop:
             phase=self._phase,
             event=event,
         )
-
-    async def _grace_is_over(self, seen: Seen) -> bool:
-        """Wait until an error can no longer be transient; False: look again."""
-        live, loop = self._live, asyncio.get_running_loop()
-        if live.key != seen.run.key:  # nothing is in flight that could still succeed
-            return True
-        ends = live.grace.setdefault(seen.run.id, loop.time() + self._context.settings.grace)
-        while (left := ends - loop.time()) > 0:
-            if await self._insist(self._tasks.has_user_message, seen.task.id):
-                break  # the user sent a message
-            await live.first_of(*([live.sending] if live.sending else ()), within=left)
-            if live.sending is not None and live.sending.done():
-                turn, live.sending = returned(live.sending), None
-                if turn is not None and ending_of(turn) == "done":  # seen as an error elsewhere
-                    await self._context.finish(seen.task.id, seen.run.id, turn)
-            if await self._is_overtaken(seen):
-                return False
-        return True
-
-    async def _children_are_done(self, seen: Seen) -> bool:
-        """Wait for the children, unless the user sent a message; False: look again."""
-        context, live, loop = self._context, self._live, asyncio.get_running_loop()
-        patience = context.settings.children_expiry
-        ends = loop.time() + patience
-        live.overdue = ()
-        while children := await self._insist(self._tasks.children, seen.task.id, self._until):
-            if await self._insist(self._tasks.has_user_message, seen.task.id):
-                break
-            left = ends - loop.time()
-            if left <= 0:
-                live.overdue = tuple(children)
-                context.warn(
-                    f"task {seen.task.id} waited {patience:g} s for {len(children)} children, "
-                    "and is gated without them"
-                )
-                break
-            await live.first_of(within=min(left, context.settings.poll))
-            if await self._is_overtaken(seen):
-                return False
-        return True
 
     # -- gating
 
