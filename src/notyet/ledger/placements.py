@@ -36,6 +36,10 @@ UNPLACED = (
     "SELECT id, ordered FROM tasks"
     " WHERE queue <> '' AND placement = '' AND ended_at IS NULL ORDER BY id LIMIT ?"
 )
+PLACED = (
+    "SELECT id, placement FROM tasks WHERE queue <> '' AND begun = 0 AND ended_at IS NULL"
+    " AND placement <> '' AND id > ? ORDER BY id LIMIT ?"
+)
 # Tasks whose worker may be dead: at work, or ended without that their observers know.
 _BEGUN = f"""
     SELECT tasks.id, tasks.machine, {", ".join(OWNER_COLUMNS)} FROM tasks
@@ -195,6 +199,12 @@ class Placements:
             Orphan(task=task, machine=machine)
             for task, machine, *owner in self._connection.rows(_BEGUN)
             if owner[0] is None or has_ended(*owner)
+        ]
+
+    def placed(self, after: str, most: int) -> list[tuple[str, str]]:
+        """Return queued tasks with their placements, in the order of their ids."""
+        return [
+            (task, placement) for task, placement in self._connection.rows(PLACED, (after, most))
         ]
 
     def workers(self) -> list[dict[str, Any]]:
