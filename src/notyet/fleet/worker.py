@@ -26,7 +26,7 @@ from notyet.engine.from_project import project_engine
 from notyet.errors import LedgerError, LedgerNewer, NotyetError, Refused, SendError
 from notyet.fleet.placing import new_placement, task_of
 from notyet.fleet.queue import queue_named
-from notyet.fleet.workspaces import Workspaces, is_trusted
+from notyet.fleet.workspaces import Workspaces, is_git_address, is_trusted, without_password
 from notyet.ledger.placements import FLEET, note_placement, unplaced
 from notyet.run.proc import own_machine
 from notyet.supervise.settings import SupervisorSettings
@@ -240,7 +240,7 @@ class Worker:
     def _folder(self, order: Order, name: str) -> str:
         folder = self._workspaces.prepare(order.place, name)
         if is_trusted(order.place, self._trust):
-            self._workspaces.trust(folder)
+            self._workspaces.trust(folder, is_clone=is_git_address(order.place))
         return folder
 
     def _engine_for(self, task: Task) -> Engine:
@@ -258,7 +258,7 @@ class Worker:
             self._fleet.ledger,
             lambda text: self._warn(f"task {task.id}: {text}"),
             untrusted="the gates of its project are not trusted; "
-            f"start workers with --trust {quote(order.place)}",
+            f"start workers with --trust {quote(without_password(order.place))}",
         )
 
     async def _tidy(self) -> None:
