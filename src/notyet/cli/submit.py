@@ -11,7 +11,7 @@ from notyet.cli.person import refuse
 from notyet.cli.streams import json_line
 from notyet.core.record import as_dict
 from notyet.core.text import clean
-from notyet.core.verdict import UNCHECKED, group_of
+from notyet.core.verdict import UNCHECKED, UNPASSED, group_of, outcome_words
 from notyet.errors import NotyetError
 
 if TYPE_CHECKING:
@@ -110,7 +110,10 @@ def _print(result: Result, *, as_json: bool) -> int:
         print(json_line(as_dict(result) | {"exit_code": code}))
     elif result.ending == "done":
         print(clean(result.text) if sys.stdout.isatty() else result.text)
-        if is_unchecked:
+        words = outcome_words(result.outcome, result.stop_reason or "")
+        if words == UNPASSED:
+            refuse("submit", f"{UNPASSED}; see: notyet tasks show {result.task_id}")
+        elif is_unchecked:
             refuse("submit", f"{UNCHECKED}: {'; '.join(result.warnings) or result.stop_reason}")
     else:
         refuse("submit", f"{result.task_id} ended as {result.ending}: {clean(result.error or '-')}")
