@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from notyet.errors import LedgerError, Refused
 from notyet.ledger.connection import expect_readable
-from notyet.ledger.postgres import PostgresConnection
+from notyet.ledger.postgres import USE_OWNER, PostgresConnection
 from notyet.ledger.postgres_transaction import Transaction, Writer
 
 try:
@@ -290,7 +290,7 @@ class Placing:
             if isinstance(error.orig, psycopg.errors.InsufficientPrivilege):
                 role = self._connection.options.get("user") or "your role"
                 grant = f"CREATE SCHEMA {self._tables} AUTHORIZATION {role}"
-                what = f"{role} lacks a right; have an administrator run: {grant}"
+                what = f"{role} lacks a right; {USE_OWNER}, or have an administrator run: {grant}"
                 raise LedgerError(self._ledger.path, what) from error
             raise self._connection.fault(error.orig) from error
 

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     Work = Callable[[Any], T]  # of a Transaction; SQLite's connections have the same methods
 
 SCHEMA = "notyet"
+USE_OWNER = "use the role that owns the tables"  # where there are tables
 _SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _NOT_AN_ADDRESS = (
     "it is not an address of PostgreSQL; write postgresql://USER@HOST:5432/DATABASE, "
@@ -399,7 +400,8 @@ class PostgresConnection(Connection):
         """Say which right a role lacks; those that open it to read need not write."""
         schema, what = self._address.schema, f"{role} lacks a right ({said})"
         if self._repair:
-            return f"{what}; have an administrator run: CREATE SCHEMA {schema} AUTHORIZATION {role}"
+            grant = f"CREATE SCHEMA {schema} AUTHORIZATION {role}"
+            return f"{what}; {USE_OWNER}, or have an administrator run: {grant}"
         if is_writing:
             return f"{what}: it may only read, so nothing was done; use a role that may write"
         grant = f"GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON ALL TABLES IN SCHEMA"
