@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from notyet.core.record import Record, as_dict
 from notyet.core.task import Order, Run
+from notyet.core.text import visible
 from notyet.errors import Refused
 from notyet.ledger.connection import NOW
 from notyet.ledger.leases import OWNER_COLUMNS, has_ended
@@ -302,7 +303,7 @@ def unknown_queue(name: str, known: list[str]) -> Refused:
     """Return the error for a queue that is not defined."""
     there = f"there are: {', '.join(known)}" if known else "none is defined yet"
     return Refused(
-        f"there is no queue {name!r} ({there}); define it with: notyet tasks queue {name}"
+        f"there is no queue {name!r} ({there}); define it with: notyet tasks queue {visible(name)}"
     )
 
 
