@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from notyet.cli.fleet_options import fleet_at
 from notyet.cli.streams import readable
 from notyet.cli.terminal import Style, counted, one_line, table
-from notyet.core.record import as_dict
+from notyet.core.record import as_dict, replace
 from notyet.core.text import visible
 from notyet.errors import Refused
 from notyet.fleet.overview import overview
+from notyet.ledger.placements import Placements
 
 if TYPE_CHECKING:
     import argparse
@@ -27,9 +28,20 @@ _SCHEDULES = ("SCHEDULE", "WHEN (UTC)", "QUEUE", "AGENT", "TASK")
 _LONGEST = 400
 
 
-def show_queues(ledger: Ledger, *, as_json: bool) -> int:
-    """Print the queues and schedules."""
+def define_or_show_queue(args: argparse.Namespace, ledger: Ledger) -> int:
+    """Define a queue; without options, show it or all. Raises Refused and LedgerError."""
+    is_new = args.id and args.id not in Placements(ledger).queues()
+    if is_new or args.limit or args.per_worker:
+        return _define_queue(args)
+    return _show_queues(ledger, as_json=args.json, only=args.id or "")
+
+
+def _show_queues(ledger: Ledger, *, as_json: bool, only: str = "") -> int:
+    """Print the queues and schedules; or only one queue."""
     fleet = overview(ledger)
+    if only:
+        known = [queue for queue in fleet.queues if queue.name == only]
+        fleet = replace(fleet, queues=tuple(known), schedules=(), untaken=0)
     if as_json:
         about = {"queues": as_dict(fleet)["queues"], "schedules": as_dict(fleet)["schedules"]}
         print(json.dumps(readable(about), indent=2))
@@ -72,10 +84,10 @@ def _begun(model: ModelView) -> str:
     return str(model.begun) if "/" in model.limit else "-"
 
 
-def show_workers(ledger: Ledger, *, as_json: bool) -> int:
-    """Print the workers."""
+def show_workers(args: argparse.Namespace, ledger: Ledger) -> int:
+    """Print the workers. Raises LedgerError."""
     workers = overview(ledger).workers
-    if as_json:
+    if args.json:
         print(json.dumps(readable([as_dict(worker) for worker in workers]), indent=2))
         return 0
     if not workers:
@@ -102,7 +114,7 @@ def _state(worker: WorkerView) -> str | tuple[str, str]:
     return "draining" if worker.is_draining else "working"
 
 
-def define_queue(args: argparse.Namespace) -> int:
+def _define_queue(args: argparse.Namespace) -> int:
     """Define a queue, or change what it allows. Raises Refused and LedgerError."""
     from notyet.fleet import Queue
 

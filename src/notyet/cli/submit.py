@@ -11,7 +11,7 @@ from notyet.cli.person import refuse
 from notyet.cli.streams import json_line
 from notyet.core.record import as_dict
 from notyet.core.text import clean
-from notyet.core.verdict import UNCHECKED, group_of
+from notyet.core.verdict import UNCHECKED, UNPASSED, group_of, outcome_words
 from notyet.errors import NotyetError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ async def _submit(args: argparse.Namespace, prompt: str) -> int:
             print(json_line({"task": task}) if args.json else task)
             return 0
         if not args.json:
-            print(f"{task} is queued; waiting for its result ...", file=sys.stderr)
+            print(f"{task} is submitted; waiting for its result ...", file=sys.stderr)
         return _print(await fleet.result(task), as_json=args.json)
 
 
@@ -110,7 +110,10 @@ def _print(result: Result, *, as_json: bool) -> int:
         print(json_line(as_dict(result) | {"exit_code": code}))
     elif result.ending == "done":
         print(clean(result.text) if sys.stdout.isatty() else result.text)
-        if is_unchecked:
+        words = outcome_words(result.outcome, result.stop_reason or "")
+        if words == UNPASSED:
+            refuse("submit", f"{UNPASSED}; see: notyet tasks show {result.task_id}")
+        elif is_unchecked:
             refuse("submit", f"{UNCHECKED}: {'; '.join(result.warnings) or result.stop_reason}")
     else:
         refuse("submit", f"{result.task_id} ended as {result.ending}: {clean(result.error or '-')}")

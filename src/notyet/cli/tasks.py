@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from notyet.cli.fleet_options import add_ledger, ledger_address, whole_number
-from notyet.cli.fleet_tasks import define_queue, show_queues, show_workers
+from notyet.cli.fleet_tasks import define_or_show_queue, show_workers
 from notyet.cli.person import refuse
 from notyet.cli.progress import live_view
 from notyet.cli.recovery import resume_command
@@ -59,7 +59,7 @@ EXAMPLES = (
     ("notyet tasks workers --ledger postgresql://notyet@db/notyet", "the workers of a fleet"),
     (
         "notyet tasks queue agents --per-worker 8 --limit 'opus=50/min, 20 at once'",
-        "define a queue; without a name: list queues, limits and schedules",
+        "define a queue, or replace all its limits; without these: list queues and limits",
     ),
 )
 NOTES = """\
@@ -122,7 +122,10 @@ def run(args: argparse.Namespace) -> int:
     wrong = _wrong(args)
     if wrong:
         return refuse("tasks", wrong, 2)
-    ledger = Ledger(ledger_address(args.ledger), repair=args.verb in _ACTS)
+    try:
+        ledger = Ledger(_address(args), repair=args.verb in _ACTS)
+    except NotyetError as error:
+        return refuse("tasks", str(error))
     try:
         return _do(args, ledger)
     except NotyetError as error:
@@ -133,6 +136,16 @@ def run(args: argparse.Namespace) -> int:
             _say(warning)
 
 
+def _address(args: argparse.Namespace) -> str | None:
+    """Return where the ledger is. Raises Refused for the address of another database."""
+    found = ledger_address(args.ledger)
+    scheme, mark, _ = (found or "").partition("://")
+    if mark and scheme not in {"postgresql", "postgres"}:
+        expected = "a ledger is a file or postgresql://USER@HOST/DATABASE"
+        raise Refused(f"{expected}, not {scheme}://…; correct --ledger or NOTYET_FLEET")
+    return found
+
+
 def _say(text: str) -> None:
     refuse("tasks", text)
 
@@ -141,6 +154,8 @@ def _wrong(args: argparse.Namespace) -> str:
     """Return what is wrong with the command line."""
     if args.verb == "workers" and args.id:
         return "workers takes no name"
+    if args.verb == "queue" and not args.id and (args.limit or args.per_worker):
+        return "no name of a queue; write: notyet tasks queue NAME --limit ..."
     if args.verb not in {"list", *_FLEET} and not args.id:
         return f"no task id; write: notyet tasks {args.verb} ID"
     if args.verb == "list" and args.id:
@@ -158,11 +173,9 @@ def _wrong(args: argparse.Namespace) -> str:
 
 
 def _do(args: argparse.Namespace, ledger: Ledger) -> int:
-    if args.verb == "queue" and args.id:
-        return define_queue(args)
     if args.verb in _FLEET:
-        show_fleet = show_queues if args.verb == "queue" else show_workers
-        return show_fleet(ledger, as_json=args.json)
+        show_fleet = define_or_show_queue if args.verb == "queue" else show_workers
+        return show_fleet(args, ledger)
     if "://" not in ledger.path and not os.path.exists(ledger.path):
         if args.verb == "list":
             show = partial(follow, ledger) if args.follow else partial(show_list, [])

@@ -33,7 +33,7 @@ EXAMPLES = (
         "one for each machine",
     ),
     (
-        "notyet worker --queue agents --trust 'git@host:shop.git*'",
+        "notyet worker --queue agents --trust 'git@host:shop.git'",
         "the gates of this repository are trusted; the address is in NOTYET_FLEET",
     ),
 )

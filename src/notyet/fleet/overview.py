@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from notyet.core.record import Record
-from notyet.fleet.queue import OTHERS, Queue
+from notyet.fleet.queue import OTHERS, queue_named
 from notyet.ledger.placements import Placements
 
 if TYPE_CHECKING:
+    from notyet.fleet.queue import Queue
     from notyet.ledger.ledger import Ledger
 
 
@@ -75,7 +76,7 @@ class FleetView(Record, kw_only=True):
 
 
 def overview(ledger: Ledger) -> FleetView:
-    """Return a fleet as its ledger knows it. Raises LedgerError."""
+    """Return a fleet as its ledger knows it. Raises LedgerError and Refused."""
     placements = Placements(ledger)
     workers = [
         WorkerView(
@@ -94,10 +95,13 @@ def overview(ledger: Ledger) -> FleetView:
     workers.sort(key=lambda worker: (worker.name, worker.id))
     counts = placements.counts()
     queues = []
-    for name, about in placements.queues().items():
-        queue = Queue.stored(about)
+    known = placements.queues()
+    for name in known:
+        queue = queue_named(name, known)
         models = {model for held, model in counts if held == name}
         models |= set(queue.limits) - {OTHERS}
+        if models <= set(queue.limits) and OTHERS in queue.limits:
+            models.add(OTHERS)  # its limit is shown, although no task needs it
         views = tuple(
             _model(placements, queue, model, counts.get((name, model), (0, 0)))
             for model in sorted(models)

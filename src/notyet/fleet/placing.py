@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from notyet.errors import LedgerError, Refused
 from notyet.ledger.connection import expect_readable
-from notyet.ledger.postgres import PostgresConnection
+from notyet.ledger.postgres import USE_OWNER, PostgresConnection
 from notyet.ledger.postgres_transaction import Transaction, Writer
 
 try:
@@ -87,7 +87,8 @@ class Placing:
 
     def define(self, queue: Queue) -> None:
         """Make the lanes of a queue, or change what they allow."""
-        for lane in queue.lanes():
+        former = self._lanes([queue.name])  # tasks may wait in lanes of other limits
+        for lane in queue.lanes(former):
             limit, most = lane.limit, queue.per_worker
             if limit.at_once is not None and most is not None:
                 most = min(most, limit.at_once)
@@ -216,6 +217,21 @@ class Placing:
         )
         return [one.workflow_id for one in found if one.executor_id not in living]
 
+    def held(self, placements: list[str]) -> set[str]:
+        """Return those of these placements that wait or are with a worker."""
+        if not placements:
+            return set()
+        found = self._asked(
+            partial(
+                self._client.list_workflows,
+                workflow_ids=placements,
+                status=["ENQUEUED", "DELAYED", "PENDING"],
+                load_input=False,
+                load_output=False,
+            )
+        )
+        return {one.workflow_id for one in found}
+
     def cancel(self, placements: list[str]) -> None:
         """Free the slots of placements."""
         if placements:
@@ -274,7 +290,7 @@ class Placing:
             if isinstance(error.orig, psycopg.errors.InsufficientPrivilege):
                 role = self._connection.options.get("user") or "your role"
                 grant = f"CREATE SCHEMA {self._tables} AUTHORIZATION {role}"
-                what = f"{role} lacks a right; have an administrator run: {grant}"
+                what = f"{role} lacks a right; {USE_OWNER}, or have an administrator run: {grant}"
                 raise LedgerError(self._ledger.path, what) from error
             raise self._connection.fault(error.orig) from error
 

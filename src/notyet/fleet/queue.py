@@ -15,7 +15,7 @@ from notyet.errors import Refused
 from notyet.ledger.placements import unknown_queue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any, Literal
 
 OTHERS = "*"  # the models without a limit of their own
@@ -101,12 +101,18 @@ class Queue:
         """Return the queue as JSON."""
         return asdict(self)
 
-    def lanes(self) -> list[Lane]:
-        """Return its queues of the engine. Raises ValueError."""
+    def lanes(self, former: Iterable[str] = ()) -> list[Lane]:
+        """Return its queues of the engine. Raises ValueError.
+
+        Tasks of `former` lanes, of models that have no limit of their own any more, have that of
+        the others.
+        """
         is_shared = bool(self.by) and OTHERS in self.limits
         others = Lane(self.name, self._limit(OTHERS), is_shared=is_shared)
         named = [model for model in self.limits if model != OTHERS]
-        return [others, *(Lane(self._lane(m), self._limit(m), is_shared=False) for m in named)]
+        lanes = [others, *(Lane(self._lane(m), self._limit(m), is_shared=False) for m in named)]
+        gone = set(former) - {lane.name for lane in lanes}
+        return [*lanes, *(Lane(name, others.limit, is_shared=False) for name in sorted(gone))]
 
     def lane_of(self, model: str) -> tuple[str, str]:
         """Return the lane of a model's tasks, and their part of it.

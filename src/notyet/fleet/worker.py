@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import platform
+import time
 from contextlib import suppress
 from functools import partial
 from shlex import quote
@@ -25,7 +26,7 @@ from notyet.engine.from_project import project_engine
 from notyet.errors import LedgerError, LedgerNewer, NotyetError, Refused, SendError
 from notyet.fleet.placing import new_placement, task_of
 from notyet.fleet.queue import queue_named
-from notyet.fleet.workspaces import Workspaces, is_trusted
+from notyet.fleet.workspaces import Workspaces, is_git_address, is_trusted, without_password
 from notyet.ledger.placements import FLEET, note_placement, unplaced
 from notyet.run.proc import own_machine
 from notyet.supervise.settings import SupervisorSettings
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
 _SWEEPS = 3  # in the time of one lease
 _AT_ONCE_PLACED = 100
 _LONGEST_WAIT = 5.0  # seconds until limits are looked at again
+# Tasks that were placed before their model had a limit wait here for it. After so many seconds
+# they give the slot to others, and are placed as the queue says now.
+_LONGEST_HELD = 30.0
 _PAUSE = 1.0
 _FOREVER = 10**9  # seconds
 
@@ -89,11 +93,12 @@ class Worker:
         self._settings = settings
         self._warn = warn or (lambda _: None)
         self._slots = asyncio.Semaphore(at_once)
-        self._queue_slots: dict[str, asyncio.Semaphore] = {}
+        self._queue_slots: dict[str, _Slots] = {}
         self._placed: set[str] = set()
         self._reserved = 0  # slots for tasks of dead workers, when they are free
         self._at_work: set[str] = set()
         self._taken_over: set[asyncio.Task[None]] = set()
+        self._checked = ""  # the last queued task whose placement was looked up
         self._draining = asyncio.Event()
         self._soon = asyncio.Event()  # there may be something to sweep
         self._supervisor = Supervisor(
@@ -125,7 +130,7 @@ class Worker:
         known = await asyncio.to_thread(self._fleet.placements.queues)
         self._queues = {name: queue_named(name, known) for name in self._names}
         for name, queue in self._queues.items():
-            self._queue_slots[name] = asyncio.Semaphore(queue.per_worker or self._at_once)
+            self._queue_slots[name] = _Slots(queue.per_worker or self._at_once)
         placing, loop = self._fleet.placing, asyncio.get_running_loop()
 
         async def place(task: str, placement: str) -> None:
@@ -173,6 +178,9 @@ class Worker:
                 except LedgerError as error:  # nobody else would place it again
                     self._warn(f"task {task}: {error} (trying again)")
                     await asyncio.sleep(_PAUSE)
+                except Exception as error:  # noqa: BLE001  # a sweep places it again
+                    why = str(error) or type(error).__name__
+                    return self._warn(f"task {task}: {why} (trying again)")
         finally:
             self._placed.discard(task)
             self._engines.pop(task, None)
@@ -206,14 +214,18 @@ class Worker:
             return None
         # Not of the run alone: a worker that is not dead after all may be cloning, too.
         task, session = await self._opened(seen.task, order, f"{seen.run.id}.{self.id[:8]}")
-        while not self._draining.is_set():
+        ends = time.monotonic() + _LONGEST_HELD
+        while not self._draining.is_set() and time.monotonic() < ends:
             queue = queue_named(order.queue, await self._ask(self._fleet.placements.queues))
             room = queue.room_for(order.model)
             begun = await self._supervisor.adopt(task, session, room=room, machine=self._machine)
             if not isinstance(begun, float):
                 return begun
+            if begun > _LONGEST_HELD:
+                break
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._draining.wait(), min(begun, _LONGEST_WAIT))
+        self._soon.set()
         return None
 
     async def _opened(self, task: Task, order: Order, name: str) -> tuple[Task, Session]:
@@ -232,7 +244,7 @@ class Worker:
     def _folder(self, order: Order, name: str) -> str:
         folder = self._workspaces.prepare(order.place, name)
         if is_trusted(order.place, self._trust):
-            self._workspaces.trust(folder)
+            self._workspaces.trust(folder, is_clone=is_git_address(order.place))
         return folder
 
     def _engine_for(self, task: Task) -> Engine:
@@ -250,7 +262,7 @@ class Worker:
             self._fleet.ledger,
             lambda text: self._warn(f"task {task.id}: {text}"),
             untrusted="the gates of its project are not trusted; "
-            f"start workers with --trust {quote(order.place)}",
+            f"start workers with --trust {quote(without_password(order.place))}",
         )
 
     async def _tidy(self) -> None:
@@ -292,7 +304,11 @@ class Worker:
             if state == "queued" or state in FINAL:
                 over.append(one)  # else its slot is that of the worker that took the task over
         await asyncio.to_thread(placing.cancel, over)
+        await self._unplace_lost()
         queues = await self._ask(placements.queues)
+        for name, slots in self._queue_slots.items():
+            with suppress(Refused):  # of a newer notyet, maybe
+                await slots.resize(queue_named(name, queues).per_worker or self._at_once)
         await asyncio.to_thread(placing.write, partial(_place_all, queues))
         await asyncio.to_thread(placing.forget_old)
         machines = {str(worker.get("machine")) for worker in workers}
@@ -309,6 +325,17 @@ class Worker:
                 await self._take_over(orphan, "continue" if is_here else "end")
         self._reserved = waiting
         await asyncio.to_thread(placing.listen, self._names)
+
+    async def _unplace_lost(self) -> None:
+        """Find queued tasks whose placement ended or is gone, a few at each sweep."""
+        placements = self._fleet.placements
+        placed = await self._ask(placements.placed, self._checked, _AT_ONCE_PLACED)
+        self._checked = placed[-1][0] if len(placed) == _AT_ONCE_PLACED else ""
+        found = [placement for _, placement in placed]
+        held = await asyncio.to_thread(self._fleet.placing.held, found)
+        for task, placement in placed:
+            if placement not in held:
+                await self._ask(placements.unplace, task, placement)
 
     async def _take_over(self, orphan: Orphan, unfinished: Literal["continue", "end"]) -> None:
         for handle in await self._supervisor.recover(unfinished, only=orphan.task):
@@ -352,9 +379,35 @@ class Worker:
 def _place_all(queues: Mapping[str, Mapping[str, Any]], db: Any, enqueue: Enqueue) -> None:
     """Place tasks of all queues: those of a queue without workers must not be in the way."""
     for task, order in unplaced(db, _AT_ONCE_PLACED):
+        try:
+            queue = queue_named(order.queue, queues)
+        except Refused:  # of a newer notyet, maybe
+            continue
         placement = new_placement(task)
         if note_placement(db, task, placement):
-            enqueue(task, placement, order, queue_named(order.queue, queues))
+            enqueue(task, placement, order, queue)
+
+
+class _Slots:
+    """A semaphore whose size may change."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._used = most, 0
+        self._changed = asyncio.Condition()
+
+    async def __aenter__(self) -> None:
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._used < self._most)
+            self._used += 1
+
+    async def __aexit__(self, *_: object) -> None:
+        self._used -= 1
+        await self.resize(self._most)
+
+    async def resize(self, most: int) -> None:
+        async with self._changed:
+            self._most = most
+            self._changed.notify_all()
 
 
 class _Unopened:

@@ -41,14 +41,20 @@ def is_git_address(place: str) -> bool:
 
 
 def is_trusted(place: str, patterns: Iterable[str]) -> bool:
-    """Return True if a pattern matches an address, with or without its branch.
+    """Return True if a pattern matches an address, with or without its branch and its user.
 
     Not if the address climbs out of the folder that the pattern names.
     """
     address = place.partition("#")[0]
     if ".." in re.split(r"[/:]", address.lower().replace("%2e", ".").replace("%2f", "/")):
         return False
-    return any(fnmatchcase(one, pattern) for one in (place, address) for pattern in patterns)
+    tried = (place, address, without_password(place), without_password(address))
+    return any(fnmatchcase(one, pattern) for one in tried for pattern in patterns)
+
+
+def without_password(text: str) -> str:
+    """Return a text whose addresses have no user and no password."""
+    return _PASSWORD.sub("://", text)
 
 
 class Workspaces:
@@ -80,11 +86,15 @@ class Workspaces:
         for name in mirrors[: -self._keep or None]:
             self._forget_mirror(os.path.join(self.folder, _MIRRORS, name))
 
-    def trust(self, cwd: str) -> None:
-        """Trust the gates of a clone: the worker's operator named its address."""
+    def trust(self, cwd: str, *, is_clone: bool = True) -> None:
+        """Trust the gates of a clone: the worker's operator named its address.
+
+        Those of a folder only once: agents that worked there may have changed them (N5).
+        """
         state = state_folder(os.environ)
         for file in toml_files(cwd, os.environ, lambda place: has_record(state, place)):
-            if not file.is_users and not file.is_gone:
+            is_known = not is_clone and has_record(state, file.place)
+            if not file.is_users and not file.is_gone and not is_known:
                 grant(candidate(file, os.environ), os.environ)
 
     def _cloned(self, address: str, name: str) -> str:
@@ -200,4 +210,4 @@ def _fault(said: str) -> str:
     lines = [line for line in said.splitlines() if line.strip()]
     faults = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines[-1:]
     found = faults[0].partition(": ")[2] if faults and ": " in faults[0] else "".join(faults)
-    return shortened(_PASSWORD.sub("://", found), 300)
+    return shortened(without_password(found), 300)

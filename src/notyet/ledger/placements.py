@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from notyet.core.record import Record, as_dict
 from notyet.core.task import Order, Run
+from notyet.core.text import visible
 from notyet.errors import Refused
 from notyet.ledger.connection import NOW
 from notyet.ledger.leases import OWNER_COLUMNS, has_ended
@@ -35,6 +36,10 @@ LOOK_IN_QUEUE = f"{LOOK} AND tasks.queue <> ''"  # on PostgreSQL it locks the qu
 UNPLACED = (
     "SELECT id, ordered FROM tasks"
     " WHERE queue <> '' AND placement = '' AND ended_at IS NULL ORDER BY id LIMIT ?"
+)
+PLACED = (
+    "SELECT id, placement FROM tasks WHERE queue <> '' AND begun = 0 AND ended_at IS NULL"
+    " AND placement <> '' AND id > ? ORDER BY id LIMIT ?"
 )
 # Tasks whose worker may be dead: at work, or ended without that their observers know.
 _BEGUN = f"""
@@ -197,6 +202,12 @@ class Placements:
             if owner[0] is None or has_ended(*owner)
         ]
 
+    def placed(self, after: str, most: int) -> list[tuple[str, str]]:
+        """Return queued tasks with their placements, in the order of their ids."""
+        return [
+            (task, placement) for task, placement in self._connection.rows(PLACED, (after, most))
+        ]
+
     def workers(self) -> list[dict[str, Any]]:
         """Return what is known of the workers that live."""
         return [about for about, _, _, is_alive in self.workers_at_work() if is_alive]
@@ -292,7 +303,7 @@ def unknown_queue(name: str, known: list[str]) -> Refused:
     """Return the error for a queue that is not defined."""
     there = f"there are: {', '.join(known)}" if known else "none is defined yet"
     return Refused(
-        f"there is no queue {name!r} ({there}); define it with: notyet tasks queue {name}"
+        f"there is no queue {name!r} ({there}); define it with: notyet tasks queue {visible(name)}"
     )
 
 

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
     Work = Callable[[Any], T]  # of a Transaction; SQLite's connections have the same methods
 
+USE_OWNER = "use the role that owns the tables"  # where there are tables
 _OLDEST_SERVER = 13_00_00
 _LONGEST_WAIT = 1.0  # seconds for a lock in one try: a fork waits for it
 _MOST_DUPLICATES = 3  # then it is no race: the next try would have found the row
@@ -396,7 +397,8 @@ class PostgresConnection(Connection):
         """Say which right a role lacks; those that open it to read need not write."""
         schema, what = self._address.schema, f"{role} lacks a right ({said})"
         if self._repair:
-            return f"{what}; have an administrator run: CREATE SCHEMA {schema} AUTHORIZATION {role}"
+            grant = f"CREATE SCHEMA {schema} AUTHORIZATION {role}"
+            return f"{what}; {USE_OWNER}, or have an administrator run: {grant}"
         if is_writing:
             return f"{what}: it may only read, so nothing was done; use a role that may write"
         grant = f"GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON ALL TABLES IN SCHEMA"

@@ -187,7 +187,9 @@ class Tasks:
         """Store how a session is reopened; its first id stays, since counts depend on it."""
         sql = (
             "UPDATE tasks SET ref = ?,"
-            " session_id = CASE WHEN session_id = '' AND steers = 0 THEN ? ELSE session_id END"
+            " session_id = CASE WHEN session_id = '' AND (steers = 0 OR"
+            " (SELECT source FROM runs WHERE runs.id = tasks.run) = 'start')"
+            " THEN ? ELSE session_id END"
             " WHERE id = ? AND owner = ?"
         )
         noted = (storable(dumps(ref)), storable(session_id), task, owner)

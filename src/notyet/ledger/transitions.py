@@ -340,6 +340,11 @@ def freeze(
 
 def _queue_again(db: sqlite3.Connection, seen: Seen) -> None:
     """Let a worker begin a task again: a new run in a new session (K7)."""
+    db.execute(  # the new session has heard nothing of what the user said
+        "UPDATE messages SET state = 'queued' WHERE task = ? AND kind = 'user'"
+        " AND state IN ('taken', 'sent')",
+        (seen.task.id,),
+    )
     settle_messages(db, seen.task.id, seen.steer.key if seen.steer is not None else "", "queued")
     generation = seen.run.generation + 1
     run = Run(

@@ -52,6 +52,18 @@ def test_gates_that_are_not_trusted_are_not_run_and_that_is_said(crew, shop, tmp
     assert any("trust" in warning for warning in crew.warnings)
 
 
+def test_what_is_said_of_gates_that_are_not_trusted_has_no_password(crew, git_project, shop):
+    class Ready(Workspaces):
+        def prepare(self, place, name):
+            return str(git_project)
+
+    task = crew.submit(cwd="https://bob:s3cret@host/shop.git")
+    crew.start(lambda order, cwd: Agent("done"), engine_of=None, workspaces=Ready())
+    said = (*crew.result(task).warnings, *crew.warnings)
+    assert any("--trust https://host/shop.git" in text for text in said)
+    assert not any("s3cret" in text for text in said)
+
+
 def test_gates_of_a_folder_on_another_machine_run_there(crew, box, app, tmp_path):
     write_there(app, "notyet.toml", FAILING)
     trust_there(box, app)

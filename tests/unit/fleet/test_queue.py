@@ -145,3 +145,9 @@ def test_an_unknown_queue_is_named_with_those_that_exist():
     )
     with pytest.raises(Refused, match="none is defined yet"):
         queue_named("nightly", {})
+
+
+def test_the_name_of_an_unknown_queue_is_shown_without_control_characters():
+    with pytest.raises(Refused) as refused:
+        queue_named("a\x1b[31m", {})
+    assert "\x1b" not in str(refused.value)

@@ -91,6 +91,8 @@ def test_a_git_address_is_told_from_a_folder_and_a_machine(place, is_address):
         ("https://host/acme%2f../evil/shop", "https://host/acme*", False),
         ("https://host/acme/a..b", "https://host/acme/*", True),
         ("git@host:../evil", "git@host:*", False),
+        ("https://bob:s3cret@host/acme/shop.git#main", "https://host/acme/shop.git", True),
+        ("https://host@evil/acme/shop.git", "https://host/acme/*", False),
         ("", "*", True),
     ],
 )
@@ -346,6 +348,13 @@ def test_the_gates_of_a_clone_are_trusted_if_the_operator_says_so(work, project)
     assert "notyet.toml" in distrust[0]
     work.trust(clone)
     assert trusted(clone) == (["tests"], [])
+
+
+def test_the_gates_of_a_folder_are_trusted_as_its_first_task_found_them(work, project):
+    work.trust(str(project), is_clone=False)
+    Path(project, "notyet.toml").write_text('[gates]\nother = "true"\n')  # by an agent
+    work.trust(str(project), is_clone=False)
+    assert trusted(str(project))[0] == ["tests"]
 
 
 def test_trust_ends_with_the_clone(work, project):
