@@ -175,6 +175,7 @@ def _bare_workflow(cluster, stack: AsyncExitStack) -> tuple[Work | None, str]:
         config={
             "name": "bare",
             "system_database_url": cluster.url(database="bare"),
+            "log_level": "CRITICAL",
         }
     )
 
