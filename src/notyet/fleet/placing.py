@@ -44,6 +44,8 @@ _PLACE, _SCHEDULED = "place", "scheduled"  # names of workflows; never changed
 _VERSION = "1"  # of what a placement means: workers of all versions take all placements
 _POLL = 0.5  # seconds between two looks of a worker into a queue
 _PAUSE = 0.05
+_OF_DBOS = "_dbos"  # the end of the name of its schema
+_LONGEST_NAME = 63
 _OLD = 2 * 86_400  # seconds after which a placement that ended is forgotten
 
 
@@ -63,6 +65,9 @@ class Placing:
         self._ledger = ledger
         self._connection = connection
         self._schema = connection.schema
+        if len(self._tables) > _LONGEST_NAME:  # PostgreSQL would cut it off
+            what = f"the schema of a fleet has at most {_LONGEST_NAME - len(_OF_DBOS)} characters"
+            raise Refused(f"{what}; {self._schema} has {len(self._schema)}")
         self._url = _url(connection.options)
         pool = {"pool_size": 4, "max_overflow": 4, "pool_pre_ping": True}
         self._engine = sa.create_engine(self._url, **pool)
@@ -280,7 +285,7 @@ class Placing:
 
     @property
     def _tables(self) -> str:
-        return f"{self._schema}_dbos"
+        return f"{self._schema}{_OF_DBOS}"
 
     def _asked(self, call: Callable[[], T]) -> T:
         """Call DBOS; a fault of the database becomes a LedgerError."""

@@ -256,6 +256,7 @@ def test_a_wrong_schedule_is_refused(crew):
         ("postgresql://me:geheim%zz@db/x", "it is not an address of PostgreSQL; write"),
         ("postgresql://me:geheim@/x?host=/nowhere", "PostgreSQL cannot be reached"),
         ("postgresql://me@db/x?schema=A-b", "its schema must be a name of small letters"),
+        (f"postgresql://me@db/x?schema={'a' * 59}", "a fleet has at most 58 characters"),
     ],
 )
 def test_a_wrong_address_is_refused_in_one_sentence(url, says, monkeypatch):
