@@ -282,11 +282,11 @@ def test_a_role_without_rights_is_told_what_an_administrator_runs(cluster):
 
 def test_a_role_that_does_not_own_the_tables_is_told_to_use_another(cluster, url):
     name = url.partition("?")[0].rpartition("/")[2]
-    cluster.psql("CREATE ROLE reader LOGIN")
-    rights = "GRANT USAGE ON SCHEMA notyet TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA notyet"
-    cluster.psql(f"{rights} TO reader", name)
-    said = failed(lambda: opened(cluster.url(user="reader", database=name)))
-    assert "reader lacks a right" in said
+    cluster.psql("CREATE ROLE clerk LOGIN")
+    rights = "GRANT USAGE ON SCHEMA notyet TO clerk; GRANT SELECT ON ALL TABLES IN SCHEMA notyet"
+    cluster.psql(f"{rights} TO clerk", name)
+    said = failed(lambda: opened(cluster.url(user="clerk", database=name)))
+    assert "clerk lacks a right" in said
     assert "use the role that owns the tables, or have an administrator" in said
 
 
