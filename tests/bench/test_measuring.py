@@ -40,6 +40,7 @@ PROMISED = {
     "growth.transcript": "flat",
     "growth.tasks": "flat",
     "growth.files": "linear",
+    "stores.transactions": 12.0,
 }
 
 
