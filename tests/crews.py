@@ -19,6 +19,19 @@ from supervised import Agent, Dead
 ANY = Room()
 
 
+class Agents(list):
+    """Opens a new agent for each task; `answers` are those of each."""
+
+    def __init__(self, *answers):
+        self.answers = answers
+        self.orders = []
+
+    def __call__(self, order, cwd):
+        self.append(Agent(*self.answers, id=f"s{len(self)}"))
+        self.orders.append(order)
+        return self[-1]
+
+
 class Office(Dead):
     """A ledger with the queue `agents`; on SQLite, too, where no fleet runs."""
 

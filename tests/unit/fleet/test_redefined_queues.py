@@ -2,22 +2,10 @@
 
 import pytest
 
+from crews import Agents
 from notyet.fleet import Queue, worker
 from supervised import Agent
 from support import rows
-
-
-class Agents(list):
-    """Opens a new agent for each task."""
-
-    def __init__(self, *answers):
-        self.answers = answers
-        self.orders = []
-
-    def __call__(self, order, cwd):
-        self.append(Agent(*self.answers, id=f"s{len(self)}"))
-        self.orders.append(order)
-        return self[-1]
 
 
 def test_a_worker_notices_that_a_queue_allows_more_on_each_worker(crew_of):

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from crews import Crew
+from crews import Agents, Crew
 from notyet import Block, Engine
 from notyet.core.session import Turn
 from notyet.errors import LedgerError, LedgerNewer, Refused
@@ -14,19 +14,6 @@ from notyet.ledger.placements import Placements
 from stores import opened
 from supervised import Agent
 from support import gate, rows
-
-
-class Agents(list):
-    """Opens a new agent for each task; `answers` are those of each."""
-
-    def __init__(self, *answers):
-        self.answers = answers
-        self.orders = []
-
-    def __call__(self, order, cwd):
-        self.append(Agent(*self.answers, id=f"s{len(self)}"))
-        self.orders.append(order)
-        return self[-1]
 
 
 def taken(crew):
