@@ -108,12 +108,21 @@ class GitCommand:
     """One git command; `take` gets its output, and may raise Unknown to end it."""
 
     def __init__(
-        self, folder: str, args: Sequence[str], take: Callable[[bytes], None], root: str
+        self,
+        folder: str,
+        args: Sequence[str],
+        take: Callable[[bytes], None],
+        root: str,
+        *,
+        environ: Mapping[str, str] = {},
+        stdin: str = light.devnull,
     ) -> None:
         self.folder = folder
         self.args = args
         self.take = take
         self.root = root  # of the repository; git does not look above it
+        self.environ = environ  # more variables, such as another index
+        self.stdin = stdin  # the path of a file
         self.code: int | None = None  # the exit code; None if unknown
         self.reason = SLOW  # why it is unknown
         self.pid, self.pipe = 0, -1
@@ -187,10 +196,14 @@ def _start(command: GitCommand, program: str, environ: Mapping[str, str]) -> Non
         command.pid = light.posix_spawn(
             program,
             argv,
-            {**environ, "GIT_CEILING_DIRECTORIES": light.dirname(command.root)},
+            {
+                **environ,
+                "GIT_CEILING_DIRECTORIES": light.dirname(command.root),
+                **command.environ,
+            },
             file_actions=(
                 (light.POSIX_SPAWN_DUP2, end, 1),
-                (light.POSIX_SPAWN_OPEN, 0, light.devnull, light.O_RDONLY, 0),
+                (light.POSIX_SPAWN_OPEN, 0, command.stdin, light.O_RDONLY, 0),
                 (light.POSIX_SPAWN_OPEN, 2, light.devnull, light.O_WRONLY, 0),
             ),
             setpgroup=0,
