@@ -1,0 +1,152 @@
+"""The failures that real tools printed or wrote are found in their output, and no others."""
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from failing import javascript, native, python, reports
+from failing.projects import RECORDED, Case, run, write
+from notyet.gates.failures.compare import compare
+from notyet.gates.failures.reports import ReportError, read_contents
+from notyet.gates.failures.text import read_output
+
+TEXTS = [*python.CASES, *javascript.CASES, *native.CASES]
+CASES = [*TEXTS, *reports.CASES]
+ROOT = "/project"
+
+
+def _id(case):
+    return f"{case.tool}-{case.name}"
+
+
+def _recorded(case):
+    head, _, text = case.recorded.read_text(encoding="utf-8").partition("\n")
+    return json.loads(head), text
+
+
+def _read(case, text, root=ROOT):
+    if case in reports.CASES:
+        return read_contents({"r": text.encode()}, (root,))
+    return read_output(text, (root,))
+
+
+def _found(case, text, root=ROOT):
+    """Return what was read as JSON has it."""
+    try:
+        found = _read(case, text, root)
+    except ReportError as error:
+        return {"error": str(error)}
+    if found is None:
+        return None
+    return {
+        "tool": found.tool,
+        "failures": dict(found.failures),
+        "load_errors": sorted(found.load_errors),
+        "ran": found.ran,
+        "complete": found.complete,
+        "stopped_early": found.stopped_early,
+    }
+
+
+def test_every_project_has_a_recording_and_every_recording_a_project():
+    names = {path.name for path in RECORDED.iterdir()}
+    assert names == {path.name for case in CASES for path in (case.recorded, case.expected)}
+
+
+@pytest.mark.parametrize("case", CASES, ids=_id)
+def test_the_recorded_failures_are_found(case):
+    head, text = _recorded(case)
+    assert head["exit"] == case.exit_code
+    assert head["run"] == list(case.run)
+    assert _found(case, text) == json.loads(case.expected.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=_id)
+def test_a_failed_run_compared_with_itself_has_no_new_failures(case):
+    head, text = _recorded(case)
+    try:
+        found = _read(case, text)
+    except ReportError:
+        return
+    if found is not None and head["exit"]:
+        same = compare(found, found, exit_now=head["exit"], exit_base=head["exit"])
+        assert not same.new
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        case
+        for case in [*python.PYTEST, *python.UNITTEST]
+        if case.name in {"one", "two", "load", "hostile", "early"}
+    ],
+    ids=_id,
+)
+def test_the_tool_that_is_installed_here_prints_the_same_failures(case, tmp_path):
+    write(case, tmp_path)
+    code, text = run(case, tmp_path)
+    assert code == case.exit_code
+    expected = json.loads(case.expected.read_text(encoding="utf-8"))
+    found = _found(case, text, str(tmp_path))
+    assert Counter(found["failures"]).keys() == Counter(expected["failures"]).keys()
+    assert found["ran"] == expected["ran"]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        case
+        for case in [*native.CASES, *javascript.NODE_SPEC, *javascript.NODE_TAP]
+        if case.name == "two"
+    ],
+    ids=_id,
+)
+def test_other_tools_that_are_installed_here_print_failures_that_are_read(case, tmp_path):
+    if shutil.which(case.run[0]) is None or run(_version(case), tmp_path)[0]:
+        pytest.skip(f"{case.run[0]} is not installed")
+    write(case, tmp_path)
+    code, text = run(case, tmp_path)
+    assert code == case.exit_code
+    expected = json.loads(case.expected.read_text(encoding="utf-8"))
+    assert _found(case, text, str(tmp_path))["failures"].keys() == expected["failures"].keys()
+
+
+@pytest.mark.parametrize("case", native.CARGO, ids=_id)
+def test_cargo_is_read_alike_with_its_streams_apart(case):
+    """A gate keeps stdout and stderr apart; the recordings have them together."""
+    text = _recorded(case)[1]
+    lines, of_stderr = text.split("\n"), []
+    if case.name in {"load", "hostile", "dies", "captured"}:
+        pytest.skip("which stream a line is from is not known")
+    inside = False
+    for line in lines:
+        inside = line.startswith("running ") or (inside and not line.startswith("test result:"))
+        is_out = inside or line.startswith("test result:")
+        of_stderr.append(not is_out)
+    out = [line for line, is_err in zip(lines, of_stderr, strict=True) if not is_err]
+    err = [line for line, is_err in zip(lines, of_stderr, strict=True) if is_err]
+    assert _found(case, "\n".join([*out, *err])) == _found(case, text)
+
+
+def _version(case):
+    return Case(
+        case.tool, "version", (case.run[0], "version" if case.tool == "go" else "--version"), {}
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\0" * 1000, "FAILED " * 100_000, "\x1b[" * 100_000, "=" * 1_000_000, "not ok 1 -\n" * 9],
+)
+def test_hostile_text_gives_an_answer(text):
+    found = read_output(text, (ROOT,))
+    assert found is None or not found.complete or found.failures
+
+
+def test_paths_of_this_machine_are_in_no_recording():
+    home = str(Path.home())
+    for path in RECORDED.iterdir():
+        assert f"{home}/" not in path.read_text(encoding="utf-8")
