@@ -22,11 +22,13 @@ class HookAnswer(Record, kw_only=True):
     warning: str = ""  # for the command's author
     tell_user: str = ""  # its `systemMessage` (F14)
     hidden: bool = False  # its `suppressOutput` (F12)
+    tokens: int = 0  # that a judge's model used
     context: str = ""  # its `additionalContext`, at a start event (F13)
 
 
 BLOCKING = 2  # the exit code that blocks
 _SHORT = 300
+_MOST_TOKENS = 2**53
 _HANGS = "it hangs or is too slow"
 
 
@@ -126,10 +128,12 @@ def context(reply: dict[str, Any]) -> str:
 
 def extras(reply: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a `HookAnswer` that an answer fills besides its decision."""
+    tokens = reply.get("tokens", 0)
     return {
         "tell_user": text(reply, "systemMessage"),
         "hidden": reply.get("suppressOutput") is True,
         "context": context(reply),
+        "tokens": tokens if isinstance(tokens, int) and 0 <= tokens < _MOST_TOKENS else 0,
     }
 
 

@@ -46,6 +46,7 @@ class CommandLine(Record, kw_only=True):
     install: str  # the command that installs the host
     unknown: tuple[str, ...] = ()
     taken: str = ""
+    judge: str = ""  # arguments with which it answers a prompt on stdin and cannot change a file
     sums_up: bool = False  # its token counts are those of the whole conversation
     takes_names: bool = False  # an id that is not a UUID names a conversation
     renames: bool = False  # its hooks, or a continued conversation, have another id

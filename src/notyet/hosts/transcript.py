@@ -47,11 +47,16 @@ def last_message_of(event: StopEvent) -> str | None:
     """Return the last message of the stopping agent, from its payload or its transcript."""
     if event.last_message and event.last_message.strip():
         return event.last_message
-    path = event.transcript_path
-    if event.scope == "subagent":
-        # Everywhere but in Mux, `transcript_path` is the parent's file.
-        path = event.agent_transcript_path or (path if event.host == "mux" else None)
+    path = own_transcript(event)
     return last_message(path) if path else None
+
+
+def own_transcript(event: StopEvent) -> str | None:
+    """Return the path of the stopping agent's own transcript, or None if it is not known."""
+    if event.scope != "subagent":
+        return event.transcript_path
+    # Everywhere but in Mux, `transcript_path` is the parent's file.
+    return event.agent_transcript_path or (event.transcript_path if event.host == "mux" else None)
 
 
 def last_message(path: str) -> str | None:

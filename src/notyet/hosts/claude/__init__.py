@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _CONTEXT_SINCE = (2, 1, 163)  # the first version that continues on `additionalContext`
 _LONGEST_PART = 9  # digits of one part of a version
 _STREAM = "-p --output-format stream-json --verbose"
+_JUDGE = (
+    "-p --model haiku --output-format json --tools '' --strict-mcp-config --no-session-persistence"
+)
 
 
 class Claude(ClaudeLike, kw_only=True):
@@ -96,5 +99,6 @@ HOST = Claude(
         install="npm install -g @anthropic-ai/claude-code",
         unknown=("No conversation found",),
         taken="is already in use",
+        judge=_JUDGE,
     ),
 )

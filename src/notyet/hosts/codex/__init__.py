@@ -83,6 +83,7 @@ HOST = Codex(
         output="codex-json",
         install="npm install -g @openai/codex",
         unknown=("no rollout found",),
+        judge="exec --json --skip-git-repo-check --sandbox read-only --ephemeral -",
         sums_up=True,
         takes_names=True,
     ),

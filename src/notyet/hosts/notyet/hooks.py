@@ -86,14 +86,18 @@ def read_reply(gate: Gate, ended: Exit) -> HookAnswer:
         why = _said_by_shell(stderr) or _NOT_RUNNABLE[ended.code]
         return HookAnswer(answer=Problem("cannot_start", why))
     reply = hook_answers.json_object(ended.stdout, loads) or {}
-    if "python" in options and isinstance(reply.get("problem"), str):  # from `python_child`
+    is_child = "python" in options or "kind" in options  # they print nothing but an answer
+    if is_child and isinstance(reply.get("problem"), str):
         described = hook_answers.text(reply, "problem") or "it failed and did not say how"
-        return HookAnswer(answer=Problem("crashed", bounded(described, _MOST_DESCRIBED)))
+        problem = Problem(
+            "unsure" if "kind" in options else "crashed", bounded(described, _MOST_DESCRIBED)
+        )
+        return HookAnswer(answer=problem, **hook_answers.extras(reply))
     # A tool's report may be JSON too; without a decision, the exit code counts.
     if reply.get("decision") is not None or reply.get("continue") is False:
         return HookAnswer(answer=_said(reply), **hook_answers.extras(reply))
     if passes:
-        if "python" in options:  # `python_child` always prints a decision
+        if is_child and options.get("kind") != "run":
             return HookAnswer(answer=Problem("bad_answer", "its answer could not be read"))
         return HookAnswer(answer=_ALLOW)
     output = "\n".join(part for part in (hook_answers.words(ended.stdout), stderr) if part)
