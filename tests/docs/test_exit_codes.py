@@ -59,6 +59,9 @@ until [ -e started ]; do sleep 0.05; done
 LEAVES = """until grep -q draining said; do sleep 0.05; done
 """
 WITH = "notyet with scripted:agent.toml Go."
+TESTED = """git init -q; echo 'def test_it(): assert True' > test_it.py; git add .
+git -c user.name=A -c user.email=a@b.c commit -qm Begin
+"""
 # What is run, in a new project; the last command counts.
 RUNS = {
     ("hook", 0): "notyet hook --host claude < /dev/null",
@@ -71,6 +74,12 @@ RUNS = {
     ("status", 1): "notyet status",
     ("status", 2): "notyet status --why --payload missing.json",
     ("hosts", 0): "notyet hosts",
+    ("gates", 0): "notyet gates",
+    ("gates", 1): "notyet gates nothing-like-it",
+    ("gates", 2): "notyet gates a b",
+    ("guard", 0): TESTED + "notyet guard",
+    ("guard", 1): TESTED + "rm test_it.py; notyet guard",
+    ("guard", 2): "notyet guard no-such-commit",
     ("ship", 0): f"{SHARED} notyet ship",
     ("ship", 1): GATES + STOP + f"notyet hook --host claude < stop.json\n{SHARED} notyet ship",
     ("ship", 2): "notyet ship",

@@ -258,7 +258,8 @@ class Show:
             gate = gates[report.gate]
             assert isinstance(gate.check, Command)  # files hold no functions
             where = _where(gate.source, self._cwd)
-            how = ", ".join(filter(None, (report.exit, where)))
+            ended = report.exit if report.exit != "exit 0" else ""  # then it printed its answer
+            how = ", ".join(filter(None, (ended, where)))
             title = (
                 f"{word.upper()} {report.gate}{f' ({how})' if how else ''}: {gate.check.first_line}"
             )
@@ -349,7 +350,9 @@ def _how(report: Report, done: Rehearsal) -> str:
 def _printed(report: Report) -> list[str]:
     """Return the lines that a gate printed, or else said."""
     text = report.output if report.output.strip() else _words(report.answer)
-    return clean(text).strip("\n").split("\n")
+    lines = clean(text).strip("\n").split("\n")
+    told = clean(report.tell_user).strip()
+    return [*lines, *told.split("\n")] if told and told not in text else lines
 
 
 def _where(source: Source | None, cwd: str) -> str:

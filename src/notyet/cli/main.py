@@ -44,7 +44,9 @@ COMMANDS = {
     "uninstall": "notyet.cli.uninstall",
     "check": "notyet.cli.check",
     "status": "notyet.cli.status",
+    "guard": "notyet.cli.guard",
     "hosts": "notyet.cli.hosts",
+    "gates": "notyet.cli.gates",
     "trust": "notyet.cli.trust",
     "off": "notyet.cli.off",
     "on": "notyet.cli.on",
@@ -65,8 +67,8 @@ COMMANDS = {
 }
 # Every command is in one group, in the order in which people meet them.
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Set up": ("init", "install", "uninstall", "hosts", "trust", "off", "on"),
-    "Every day": ("check", "status"),
+    "Set up": ("init", "install", "uninstall", "hosts", "gates", "trust", "off", "on"),
+    "Every day": ("check", "status", "guard"),
     "Look back": ("log", "page", "replay", "ship"),
     "Agents": ("with", "tasks"),
     "Fleets": ("submit", "worker"),

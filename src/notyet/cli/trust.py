@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from difflib import unified_diff
 from shlex import quote
@@ -301,6 +302,10 @@ def _commands(check: object, found: Candidate) -> list[str]:
     before = [f"{name}={value}" for name, value in check.env]
     if options.get("interpreter"):
         before.append(f"interpreter: {options['interpreter']}")
+    for key in ("fix", "with"):
+        if options.get(key):
+            words = options[key]
+            before.append(f"{key}: {words if isinstance(words, str) else shlex.join(words)}")
     return [visible(line) for line in (*before, *text.split("\n"))]
 
 

@@ -5,10 +5,11 @@ Read, check against the schema, compile: a mistake in a file does not affect the
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import dataclass
-from shlex import quote
+from shlex import join, quote
 from typing import TYPE_CHECKING, Any
 
 from notyet.config.compiled import FileObserver, FileSettings
@@ -23,6 +24,8 @@ from notyet.core.gate import EVERY_AGENT, Command, Gate, Match, Source
 from notyet.core.record import replace
 from notyet.core.remote import LOCAL, is_remote, remote_from
 from notyet.core.verdict import OUTCOMES
+from notyet.gates.failures.commands import refusals
+from notyet.gates.kinds import ABOUT_GIT, FILES, KINDS, WITH_FILES
 from notyet.hosts import command_dialect
 from notyet.hosts.files import EXECUTABLE, format_of, host_of
 from notyet.hosts.hook_commands import gates, starters
@@ -37,6 +40,13 @@ if TYPE_CHECKING:
 
 _MOST_MISTAKES = 200
 _SLOW = -1  # the priority of gates that run when the quick ones passed
+_MOST_FIXES = 1_000_000  # gates with `fix` come before others of their priority
+# Keys that are told to the process of a gate.
+_TOLD = (
+    *("strict", "block", "tell", "allow", "with", "calls", "fix"),
+    *("new_failures_only", "report", "baseline_timeout"),
+)
+_LOCAL_ONLY = frozenset({"kind", "new_failures_only"})
 _SHELLS = ("bash", "sh", "dash", "zsh", "ksh")
 _LONGEST_SCRIPT = 100_000  # bytes; the system refuses an argument of 128 KiB
 _EVENTS: dict[str, tuple[Scope, ...]] = {
@@ -136,6 +146,7 @@ class _NotyetToml:
         self._value = examined.value
         self._mistakes = [*examined.mistakes]
         self._warnings: list[Mistake] = []
+        self._fixes = 0  # gates with `fix` so far
         self._home = parent(self._file) if is_remote(self._file) else ""  # its own workspace
         self._folder = (
             remote_from(self._home).path
@@ -221,15 +232,19 @@ class _NotyetToml:
             self._mistakes.append(self._examined.mistake(where, message, hint))
             return None
         workspace = self._home or named or self._workspace
-        full = GATE.filled(entry)
-        if "python" in entry and "when" not in entry and not full["paths"]:
-            full["when"] = "always"  # it is about what an agent says
-        options = {key: full[key] for key in ("pass_codes", "hint")}
+        full = GATE.filled(entry) | {k: v for k, v in _defaults(entry).items() if k not in entry}
+        options = {key: full[key] for key in ("pass_codes", "hint")} | _options(entry)
+        if not self._is_possible(name, entry, options, is_elsewhere=is_remote(workspace)):
+            return None
+        if "fix" in options:
+            self._fixes += 1
         return Gate(
             name=name,
             check=self._command(entry, workspace, options),
             match=_match(full),
             priority=_SLOW if full["slow"] and "priority" not in entry else full["priority"],
+            # Two that change files must not run together, nor beside a check that reads them.
+            step=self._fixes - _MOST_FIXES if "fix" in options else 0,
             timeout=float(full["timeout"]),
             if_broken=full["if_broken"],
             unreachable_blocks="if_broken" in entry or not is_remote(workspace),
@@ -238,6 +253,41 @@ class _NotyetToml:
             paths=tuple(full["paths"]),
             source=self._source("gates", name),
         )
+
+    def _is_possible(
+        self, name: str, entry: dict[str, Any], options: dict[str, Any], *, is_elsewhere: bool
+    ) -> bool:
+        """Return False, with a mistake, for keys that are right alone and cannot work together."""
+        run = entry.get("run", "")
+        if is_elsewhere and _LOCAL_ONLY.intersection(options):
+            key = next((key for key in (*KINDS, "fix", "new_failures_only") if key in entry), "run")
+            what = f"with {FILES} " if key == "run" else ""
+            hint = f'write workspace = "{LOCAL}" if the files are here, too, or use a plain `run`'
+            self._refuse(name, f"{what}works only on this machine, not in a workspace", key, hint)
+            return False
+        if "judge" in entry and "with" not in entry:
+            hint = 'write with = "claude -p --model haiku", or another command that reads a prompt'
+            self._refuse(name, "needs `with`, the command that judges", hint=hint)
+            return False
+        for key in ("run", "fix"):
+            wrong = _wrong_files(entry.get(key, ""))
+            if wrong:
+                self._refuse(name, wrong[0], key, hint=wrong[1])
+                return False
+        both = [group for group in entry.get("tell", ()) if group in entry.get("block", ())]
+        if both:
+            hint = "keep it in one of them"
+            self._refuse(name, f'names "{both[0]}", which `block` names, too', "tell", hint)
+            return False
+        if entry.get("new_failures_only") and run:
+            for refusal in refusals(_line(run)):
+                self._refuse(name, f"cannot be used: {refusal}", "new_failures_only")
+        return True
+
+    def _refuse(self, name: str, message: str, key: str = "", hint: str = "") -> None:
+        where = ("gates", name, key) if key else ("gates", name)
+        words = f"`{'.'.join(where)}` {message}"
+        self._mistakes.append(self._examined.mistake(where, words, hint))
 
     def _observer(self, name: str, entry: dict[str, Any]) -> FileObserver:
         """Return an observer; it runs on the machine of its file."""
@@ -260,6 +310,9 @@ class _NotyetToml:
                 "python": entry["python"],
                 "interpreter": entry.get("interpreter", ""),
             }
+        kind = _kind_of(entry)
+        if kind:
+            argv = (f"{kind} = {json.dumps(entry[kind], ensure_ascii=False)}",)  # as people read it
         folder = remote_from(workspace).path if is_remote(workspace) else self._folder
         return Command(
             script=run if isinstance(run, str) else "",
@@ -272,6 +325,52 @@ class _NotyetToml:
 
     def _source(self, *path: str) -> Source:
         return Source(self._file, self._examined.line(path))
+
+
+def _kind_of(entry: dict[str, Any]) -> str:
+    """Return the kind of notyet's own that a gate is; empty for a command or a function."""
+    return next((key for key in KINDS if key in entry), "")
+
+
+def _defaults(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the defaults of a gate that depend on its kind."""
+    kind = KINDS.get(_kind_of(entry))
+    if kind is None:
+        # A function is about what an agent says, unless it names files.
+        return {"when": "always"} if "python" in entry and not entry.get("paths") else {}
+    is_about_commits = entry.get("uses", "").startswith(ABOUT_GIT)
+    return {
+        "when": "always" if is_about_commits else kind.when,
+        "if_broken": kind.if_broken,
+        "priority": kind.priority,
+    }
+
+
+def _options(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return what a gate of notyet's own kind, or a command that needs more, is told."""
+    kind = _kind_of(entry)
+    alone = {part for part, whole in GATE.needs if whole not in entry}  # these have no effect
+    options = {key: entry[key] for key in _TOLD if entry.get(key) and key not in alone}
+    if kind:
+        return options | {"kind": kind, kind: entry[kind], "paths": entry.get("paths", [])}
+    if "fix" in options or FILES in _line(entry.get("run", "")):
+        options |= {"kind": WITH_FILES, "paths": entry.get("paths", [])}
+    return options
+
+
+def _wrong_files(run: str | list[str]) -> tuple[str, str] | None:
+    """Return what is wrong with how a command asks for files, and what to write."""
+    if isinstance(run, list):
+        if any(FILES in word and word != FILES for word in run):
+            return f"must have {FILES} as an item of its own", f'write ["ruff", "check", "{FILES}"]'
+        return None
+    if any(f"{mark}{FILES}{mark}" in run for mark in "'\""):
+        return f"must not quote {FILES}", "each file is quoted already; leave the quotes out"
+    return None
+
+
+def _line(run: str | list[str]) -> str:
+    return run if isinstance(run, str) else join(run)
 
 
 def _match(full: dict[str, Any]) -> Match:

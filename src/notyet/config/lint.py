@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ from notyet.core.event import SCOPES
 from notyet.core.gate import EVERY_AGENT, Command, machine_of
 from notyet.core.matcher import glob_matches
 from notyet.core.text import visible
+from notyet.gates.failures.commands import warnings
+from notyet.gates.kinds import WITH_FILES
 from notyet.git.run import HARMLESS, QUIET, own_environ
 
 if TYPE_CHECKING:
@@ -113,6 +116,13 @@ class _File:
             assert isinstance(gate.check, Command)
             yield from self._program(gate, gate.check)
             yield from self._paths(gate)
+            yield from self._failures(gate, gate.check)
+
+    def _failures(self, gate: Gate, check: Command) -> Iterator[Mistake]:
+        """Yield a warning for each way in which a command may hide failures from the comparison."""
+        if check.options.get("new_failures_only"):
+            for advice in warnings(check.script or shlex.join(check.argv)):
+                yield self._warning(gate, "run", advice, "")
 
     def lint_time(self, waits: Sequence[Wait]) -> Iterator[Mistake]:
         """Yield a warning for each host that waits for less time than the gates may take."""
@@ -168,6 +178,8 @@ class _File:
         folder = check.dir or self._folder
         if check.dir and not os.path.isdir(folder):
             yield self._warning(gate, "dir", f"there is no folder {visible(folder)}")
+            return
+        if check.options.get("kind", WITH_FILES) != WITH_FILES:  # notyet itself is the program
             return
         path = dict(check.env).get("PATH", self._environ.get("PATH", os.defpath))
         is_python = bool(check.options.get("python"))

@@ -36,6 +36,7 @@ from notyet.config.shapes import (
 from notyet.core.gate import GATE_TIMEOUT, GATED_ENDINGS
 from notyet.core.limits import Limits
 from notyet.core.verdict import GROUPS, OUTCOMES
+from notyet.gates.kinds import GROUPS_OF_GUARD, KINDS, PRESETS
 from notyet.hosts import all_hosts, conclaude
 from notyet.hosts.conclaude.schema import CONCLAUDE
 from notyet.hosts.files import READABLE
@@ -100,14 +101,113 @@ _ENV = Field(
 )
 _WHERE = ("remote", "host", "machine", "ssh", "where")  # other words for a workspace
 
+# What only one kind of gate has; each kind is a module of `notyet.gates`.
+_KIND_FIELDS = {
+    "uses": Field(
+        Choice(tuple(PRESETS)),
+        vital=True,
+        also=("preset", "use"),
+        doc="Instead of `run`: a check that notyet brings along; `notyet gates NAME` explains it.",
+    ),
+    "guard": Field(
+        Choice(("tests",)),
+        vital=True,
+        doc='Instead of `run`: `"tests"` sends an agent back that weakened tests or checks during '
+        "its session and does not say so in its final message.",
+    ),
+    "strict": Field(
+        Flag(),
+        default=False,
+        vital=True,
+        doc="`true`: what the agent says does not count; what it weakened must be restored.",
+    ),
+    "block": Field(
+        ListOf(item=Choice(GROUPS_OF_GUARD)),
+        doc="Groups of findings that send the agent back. Default: see the page of the guard.",
+    ),
+    "tell": Field(
+        ListOf(item=Choice(GROUPS_OF_GUARD)),
+        doc="Groups of findings that only the user is told. Default: the others.",
+    ),
+    "allow": Field(
+        ListOf(item=FileGlob()),
+        default=[],
+        also=("ignore",),
+        doc="Globs of files that the guard does not look at.",
+    ),
+    "ran": Field(
+        ListOf(item=Text(line=True), least=1),
+        vital=True,
+        also=("evidence",),
+        doc="Instead of `run`: globs of commands. It passes if the agent's transcript shows that "
+        "one of them succeeded after the last edit of a file in `paths`.",
+    ),
+    "judge": Field(
+        Text(most=4000),
+        vital=True,
+        also=("review", "prompt", "criteria"),
+        doc="Instead of `run`: criteria that a model judges, when every other gate passed.",
+    ),
+    "with": Field(
+        Either((Text(), ListOf(item=Text(blank=True), least=1))),
+        vital=True,
+        also=("model", "using"),
+        doc="The command that judges: it reads a prompt from stdin and prints an answer, like "
+        "`claude -p --model haiku`.",
+    ),
+    "calls": Field(
+        Whole(least=1, most=1000),
+        default=5,
+        doc="How often the judge is called in one session.",
+    ),
+    "fix": Field(
+        Text(),
+        vital=True,
+        also=("fixer", "autofix"),
+        doc="A script that runs before the check, on the files that the agent changed "
+        "(`{files}`); the agent is told what it changed. Gates with `fix` run one after another, "
+        "before others of their priority.",
+    ),
+    "new_failures_only": Field(
+        Flag(),
+        default=False,
+        vital=True,
+        doc="`true`: failures that were there when the session began do not count. Whatever "
+        "cannot be compared blocks as usual.",
+    ),
+    "report": Field(
+        PathBelow(words="a path below the gate's folder"),
+        doc="A machine-readable report that the command writes, for `new_failures_only`: JUnit "
+        "XML, SARIF, or JSON of ruff, eslint or mypy; may be a glob.",
+    ),
+    "baseline_timeout": Field(
+        Seconds(),
+        doc="How long the command may take on the files of the session's start. Default: twice as "
+        "long as it took now, at least a minute.",
+    ),
+}
+# Keys that mean nothing without another one.
+_PARTS = {
+    "python": ("interpreter",),
+    "run": ("fix", "new_failures_only", "pass_codes"),
+    "new_failures_only": ("report", "baseline_timeout"),
+    "guard": ("strict", "block", "tell", "allow"),
+    "judge": ("with", "calls"),
+}
+
 GATE = Table(
-    one_of=("run", "python"),
-    needs=(("interpreter", "python"),),
-    apart=(("slow", "priority"),),
+    one_of=("run", "python", *KINDS),
+    needs=tuple((part, whole) for whole, parts in _PARTS.items() for part in parts),
+    apart=(("slow", "priority"), ("slow", "judge"), ("priority", "judge")),
     fields={
-        "run": _RUN,
+        "run": replace(
+            _RUN,
+            doc=f"{_RUN.doc} `{{files}}` stands for the files that the agent changed, each quoted; "
+            "without any, the gate passes.",
+        ),
         "python": _PYTHON,
         "interpreter": _INTERPRETER,
+        **_KIND_FIELDS,
         "slow": Field(Flag(), default=False, doc="`true`: runs only if all quick gates passed."),
         "priority": Field(
             Whole(least=-1000, most=1000),

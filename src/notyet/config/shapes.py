@@ -528,7 +528,8 @@ class Table(Shape):
             (path, f"{name_of(path)} needs `{key}`", "") for key in missing if key not in misspelt
         ]
         if self.one_of and not given and misspelt.isdisjoint(self.one_of):
-            names = " or ".join(f"`{key}`" for key in self.one_of)
+            *most, last = (f"`{key}`" for key in self.one_of)
+            names = f"{', '.join(most)} or {last}" if most else last
             problems.append((path, f"{name_of(path)} needs {names}", ""))
         for one, other in [(extra, given[0]) for extra in given[1:]] + list(self.apart):
             if one in value and other in value:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     Answer: TypeAlias = "Allow | Block | Halt | Problem"
     ProblemKind = Literal[
         "crashed", "killed", "timeout", "cannot_start", "bad_answer",
-        "unreachable", "deadline", "internal",
+        "unreachable", "deadline", "internal", "unsure",
     ]  # fmt: skip
     Outcome = Literal[
         "passed", "blocked", "halted", "capped", "stuck",
@@ -135,6 +135,7 @@ _PROBLEMS = {
     "bad_answer": "gave a bad answer: ",
     "unreachable": "cannot run: ",
     "internal": "met a fault of notyet: ",
+    "unsure": "cannot tell: ",
 }
 
 
@@ -173,6 +174,8 @@ class Report(Record, kw_only=True):
     spared: str = ""
     definition: str = ""  # a digest of what the gate runs; empty: unknown (N1)
     when: str = ""  # "always" or "changed": whether it could be skipped; empty: unknown
+    tokens: int = 0  # that a judge's model used
+    is_relative: bool = False  # a pass of this session only: it is not remembered, nor stored
     passed_on: str = ""  # the files by which this pass is to be remembered; never stored
     failed_on: str = ""  # those on which it failed, so that no pass on them counts; never stored
 

@@ -6,6 +6,7 @@ that takes the wrong arguments is refused when it is registered, not when an age
 
 from __future__ import annotations
 
+import os
 import sys
 
 from notyet.core.event import StartEvent, StopEvent
@@ -15,6 +16,7 @@ from notyet.core.plan import select
 from notyet.core.verdict import skipped
 from notyet.engine.gate_runs import gate_function
 from notyet.engine.observers import OBSERVED, Observer, Watch, notify_all
+from notyet.engine.snapshots import snapshots_at_start, wants_snapshot
 from notyet.engine.start_hooks import StartHook, run_start_hooks, start_handler
 from notyet.engine.stop import WAIT_FOR_EQUAL, Stop, check, decide
 from notyet.errors import attempt
@@ -187,19 +189,25 @@ class Engine:
         return frozenset(watch.observer.on for watch in self._watches)
 
     @property
-    def has_starters(self) -> bool:
-        """True if `start` runs a starter."""
-        return bool(self._starters)
+    def acts_at_start(self) -> bool:
+        """True if `start` runs a starter, or takes a snapshot for a gate."""
+        return bool(self._starters) or any(map(wants_snapshot, self._gates))
 
     async def tell(self, event: StopEvent, decision: Decision) -> None:
         """Notify the observers of a decision that was made with `decide` and is in force now."""
         await _drive(notify_all(tuple(self._watches), event, decision, None, self._warn))
 
     async def start(self, event: StartEvent) -> str:
-        """Run the starters of an agent that begins; return what they add for it, joined."""
+        """Run the starters of an agent that begins; return what they add for it, joined.
+
+        Gates that compare the files with those at the start have a snapshot afterwards.
+        """
         if not isinstance(event, StartEvent):
             raise TypeError(f"a start is a StartEvent, not {type(event).__name__}")
-        if not self._starters or self._is_inside():
+        if self._is_inside():
+            return ""
+        await _drive(snapshots_at_start(event, tuple(self._gates), os.environ, self._warn))
+        if not self._starters:
             return ""
         return await _drive(run_start_hooks(event, tuple(self._starters), self._warn))
 

@@ -5,7 +5,7 @@ Observers and start hooks that are commands are prepared here too.
 
 from __future__ import annotations
 
-from notyet.core.gate import Command, machine_of, project_of
+from notyet.core.gate import Command, file_of, machine_of, project_of
 from notyet.core.record import replace
 from notyet.core.verdict import Problem
 from notyet.hosts import command_dialect, function_dialect
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     Written = dict[tuple[str, str], tuple[bytes, Mapping[str, str]]]  # by dialect and folder
 
 _NOT_RUNNABLE = (126, 127)  # how a shell says that a program is missing
+_NO_LIMIT = 86_400.0  # seconds
+_WITH_FILES = "run"  # the kind of a command with `fix` or `{files}`, which prints for itself
 
 
 class GateRuns:
@@ -53,6 +55,8 @@ class GateRuns:
     ) -> None:
         self.event = event  # once it is planned: as the gates see it
         self.share: float | None = None  # seconds that each command should have (E9)
+        self.gates: Sequence[Gate] = ()  # all of this stop
+        self.reports: Sequence[Report] = ()  # of earlier stages
         self._deadline = deadline
         self._functions = functions  # of gates that are functions, by name
         self._progress = progress
@@ -116,7 +120,14 @@ class GateRuns:
             self._transcripts = self._transcripts.in_new_folder()
         reports: list[Report] = []
         if running:
-            reports = yield self._stage(running, ends)
+            is_compared = any(map(compares, running))
+            stage = self._stage(running, ends)
+            if is_compared:
+                from notyet.engine.new_failures import compared
+
+                reports = yield from compared(self, stage, running, self._deadline)
+            else:
+                reports = yield stage
             self._on_wait = None  # it is called once
         if not self._answers:
             return reports
@@ -156,6 +167,8 @@ class GateRuns:
         check = gate.check
         assert isinstance(check, Command)
         dialect = command_dialect(check.speaks)
+        if "kind" in check.options:
+            return self.question(gate, gate.timeout)
         remote = machine_of(gate, self.event.workspace)
         question = gate_command(
             check,
@@ -176,6 +189,81 @@ class GateRuns:
             return question
         job = replace(question.job, refused=check.options["refused"])
         return replace(question, job=job)
+
+    def question(
+        self, gate: Gate, timeout: float | None, now: Mapping[str, Any] | None = None
+    ) -> GateCommand:
+        """Return the command of a gate of notyet's own, which gets its question on stdin.
+
+        `now` says how the gate's command just failed, if that is to be compared.
+        """
+        check = gate.check
+        assert isinstance(check, Command)
+        dialect = command_dialect(check.speaks)
+
+        def write(event: StopEvent, folder: str) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+            payload, environ = dialect.write_event(event, folder)
+            return {
+                "event": payload,
+                "gate": gate.name,
+                "options": dict(check.options),
+                "folder": folder,
+                "reports": [_summary(report) for report in self.reports],
+                "commands": [runs_of(one) for one in self.gates if isinstance(one.check, Command)],
+                "command": {
+                    "script": check.script,
+                    "argv": list(check.argv),
+                    "shell": check.shell,
+                    "dir": check.dir,
+                },
+                "now": dict(now or {}),
+                "seconds": timeout if timeout is not None else _NO_LIMIT,
+            }, environ
+
+        question = gate_command(
+            check,
+            self.event,
+            write,
+            lambda ended: _no_answer(check, ended, None) or dialect.read_reply(gate, ended),
+            name=gate.name,
+            remote=None,
+            folder=project_of(gate),
+            timeout=timeout,
+            observed=gate.observe,
+        )
+        question = replace(question, prints_answer=check.options["kind"] != _WITH_FILES)
+        return question if self.share is None else replace(question, share=self.share)
+
+
+def compares(gate: Gate) -> bool:
+    """Return True if only new failures of a gate's command count."""
+    return isinstance(gate.check, Command) and bool(gate.check.options.get("new_failures_only"))
+
+
+def _summary(report: Report) -> dict[str, Any]:
+    """Return what a judge reads about a gate."""
+    return {
+        "gate": report.gate,
+        "status": report.status,
+        "exit": report.exit,
+        "seconds": report.seconds,
+        "observed": report.observed,
+    }
+
+
+def runs_of(gate: Gate) -> dict[str, Any]:
+    """Return what a gate runs, so that a guard knows which files are its scripts."""
+    check = gate.check
+    assert isinstance(check, Command)
+    return {
+        "gate": gate.name,
+        "line": check.line,
+        "dir": check.dir,
+        "python": check.options.get("python", ""),
+        "fix": check.options.get("fix", ""),
+        "uses": check.options.get("uses", ""),
+        "file": file_of(gate),
+    }
 
 
 def gate_command(
@@ -254,7 +342,7 @@ def gate_function(gate: Gate, check: Function, engine: int) -> GateFunction:
 
 def _no_answer(check: Command, ended: Exit, remote: Remote | None) -> HookAnswer | None:
     """Return the problem of a Python gate whose process ended before it could answer (N4)."""
-    if "python" not in check.options:
+    if "python" not in check.options and check.options.get("kind", _WITH_FILES) == _WITH_FILES:
         return None
     if remote is not None and ended.code in _NOT_RUNNABLE:
         return None  # the shell there says why

@@ -284,6 +284,7 @@ def _run_stages(stop: Stop, planned: Plan, files: Files | None) -> Steps[tuple[l
     Gates with `always` run even then (A2, D3).
     """
     stop.runs.event = planned.event
+    stop.runs.gates = stop.declared
     if stop.deadline.within is not None:
         # One that had that much and did not finish is too slow; else we were late (E9).
         stop.runs.share = max(_LEAST_SHARE, stop.deadline.within / (len(planned.stages) + 1))
@@ -296,6 +297,7 @@ def _run_stages(stop: Stop, planned: Plan, files: Files | None) -> Steps[tuple[l
             ends = _until_one_blocks(left) if one_by_one and not blocked else None
             answers: list[Report] = yield from stop.runs.run(left, ends)
             reports += answers
+            stop.runs.reports = reports
             ran, left = left[: len(answers)], left[len(answers) :]
             if not blocked and any(map(blocks, ran, answers)):
                 blocked = True

@@ -25,6 +25,7 @@ from notyet.run.drive import Call
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Literal
 
     from notyet.core.event import StartEvent, StopEvent
     from notyet.core.gate import Gate
@@ -183,6 +184,7 @@ class Files:
 def has_passed(report: Report) -> bool:
     """Return True if a command ran, ended by itself and allowed."""
     ended = report.exit.startswith(_ENDED) and isinstance(report.answer, Allow)
+    ended = ended and not report.is_relative
     return ended and not report.spared and not (report.exit != "exit 0" and report.warning)
 
 
@@ -264,6 +266,11 @@ class _Look:
         return (f"cannot find out what changed in {listed([*places])}, {running}",)
 
 
+def goes_on(event: StartEvent) -> bool:
+    """Return True for the start of a session that began before."""
+    return event.scope == "agent" and event.source in _GOES_ON
+
+
 def remember_start(
     event: StartEvent,
     gates: Sequence[Gate],
@@ -272,18 +279,26 @@ def remember_start(
     *,
     since: float | None = None,
     members: Sequence[tuple[str, Sequence[str]]] = (),
-) -> Steps[None]:
+    roots: Sequence[str] = (),
+) -> Steps[Literal["first", "late", "known"]]:
     """Remember with which files an agent begins, within a time. Raises LedgerError.
 
-    `members` are the folders of projects with members, and their globs.
+    `members` are the folders of projects with members, and their globs; `roots` are repositories
+    that a snapshot is taken of. Return whether this is the first start of the agent.
     `since` is when its host began, if that is known: a session cannot begin with files that changed
     after that. Its start may have been planted, so its files count as unknown.
     """
     ends = monotonic() + patience
-    trees = yield from _begun_with(event, gates, patience, since, members)
-    if trees:
-        left = max(_LEAST_LEFT, ends - monotonic())
-        yield Call(ledger.remember_start, (event, trees, left))
+    trees, is_late = yield from _begun_with(
+        event, gates, patience, since, members=members, roots=roots
+    )
+    if not trees:
+        return "known"
+    left = max(_LEAST_LEFT, ends - monotonic())
+    is_first: bool = yield Call(ledger.remember_start, (event, trees, left))
+    if not is_first:
+        return "known"
+    return "late" if is_late else "first"
 
 
 def _begun_with(
@@ -291,18 +306,22 @@ def _begun_with(
     gates: Sequence[Gate],
     patience: float,
     since: float | None,
+    *,
     members: Sequence[tuple[str, Sequence[str]]],
-) -> Steps[dict[str, str]]:
+    roots: Sequence[str],
+) -> Steps[tuple[dict[str, str], bool]]:
     """Return the fingerprints that an agent begins with, by scope, unknown ones included.
 
-    Empty where they are not to be remembered: a session that goes on began before.
+    Empty where they are not to be remembered: a session that goes on began before. Return also
+    whether the files changed after its host began.
     """
-    if not event.session_id.strip() or (event.scope == "agent" and event.source in _GOES_ON):
-        return {}
+    if not event.session_id.strip() or goes_on(event):
+        return {}, False
     skippable = [gate for gate in gates if can_skip(gate)]
     if event.scope == "subagent":  # a session's start stands for its subagents' gates too
         skippable = [*select(stop_of(event), skippable)]
     files = {gate.name: files_of(gate, event) for gate in skippable}
+    files |= {f"files of {root}": (FileSet(root),) for root in roots}
     projects = {f"members of {root}": (FileSet(root),) for root, _ in members}
     look = _Look(files | projects)
     yield from look.finish(patience)
@@ -314,4 +333,4 @@ def _begun_with(
         for root, globs in members:
             scan = look.git.scan_of(FileSet(root)) if look.git is not None else None
             found |= members_at_start(scan, root, globs)
-    return dict.fromkeys(found, "") if is_late else found
+    return (dict.fromkeys(found, "") if is_late else found), is_late

@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from time import time
 
+from notyet.config.find import state_folder, user_folder
 from notyet.core.message import briefing_for
 from notyet.core.record import replace
 from notyet.core.text import clean, visible
+from notyet.engine.snapshots import (
+    CANNOT_TAKE,
+    LATE,
+    PATIENCE,
+    snapshot_roots,
+    take_snapshots,
+)
 from notyet.engine.unchanged import remember_start
 from notyet.errors import LedgerError
 from notyet.git.repository import repository_of
@@ -39,9 +47,10 @@ def answer_start(hook: Hook, event: StartEvent) -> Reply:
     if off:
         return _reply(hook, event, [off])
     setup = hook.load(event, 0.0)
-    if hook.members or any(gate.when == "changed" for gate in setup.gates):
+    roots = snapshot_roots(event, setup.gates, user_folder(hook.environ))
+    if hook.members or roots or any(gate.when == "changed" for gate in setup.gates):
         try:
-            _remember_files(hook, event, setup)
+            _remember_files(hook, event, setup, roots)
         except LedgerError as error:  # then its gates run once more, that is all
             hook.warnings.append(f"{error} (the files at the start were not recorded)")
     if setup.start_tell and setup.workspace:  # the gates may be in files on that machine
@@ -76,8 +85,11 @@ def _reply(hook: Hook, event: StartEvent, news: Sequence[str], words: str = "") 
     return host_named(hook.host).write_context(words, event, note)
 
 
-def _remember_files(hook: Hook, event: StartEvent, setup: Setup) -> None:
-    """Remember with which files an agent begins (N1). Raises LedgerError."""
+def _remember_files(hook: Hook, event: StartEvent, setup: Setup, roots: Sequence[str]) -> None:
+    """Remember with which files an agent begins (N1). Raises LedgerError.
+
+    `roots` are the repositories of which gates need a snapshot.
+    """
     if not (setup.workspace or event.workspace or repository_of(event.cwd)):
         return  # outside of git, every gate runs
     if setup.workspace:  # a file may have named one
@@ -91,11 +103,24 @@ def _remember_files(hook: Hook, event: StartEvent, setup: Setup) -> None:
     ledger = Ledger(repair=False)  # the next stop repairs it, and tells the user
     try:
         members = hook.members
-        drive_sync(
-            remember_start(event, setup.gates, ledger, patience, since=since, members=members)
+        seen = drive_sync(
+            remember_start(
+                event, setup.gates, ledger, patience, since=since, members=members, roots=roots
+            )
         )
     finally:
         ledger.close()
+    if roots and seen != "known":
+        _take_snapshots(hook, event, roots, LATE if seen == "late" else "")
+
+
+def _take_snapshots(hook: Hook, event: StartEvent, roots: Sequence[str], late: str) -> None:
+    state, patience = state_folder(hook.environ), min(PATIENCE, hook.time_left() / 3)
+    try:
+        take_snapshots(state, event, roots, patience, late)
+    except OSError as error:
+        why = error.strerror or str(error)
+        hook.warnings.append(f"{CANNOT_TAKE}: {why}")
 
 
 # Whether the host still calls us at a stop.

@@ -117,7 +117,7 @@ def _code(error: Exception) -> int:
 
 LEDGER = "ledger.db"
 FIRST_VERSION = 1
-VERSION = 7  # of the tables; migrations.py brings an older file up to it
+VERSION = 8  # of the tables; migrations.py brings an older file up to it
 APPLICATION = 0x6E747964  # "ntyd", in the file's header
 UNRELEASED = 0x6E6F7479  # "noty": the files of versions that were never released
 NOT_A_LEDGER = "it is not a ledger; set NOTYET_LEDGER to a file of its own"

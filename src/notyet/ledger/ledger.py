@@ -353,11 +353,11 @@ class Ledger:
 
     def remember_start(
         self, event: StartEvent, trees: Mapping[str, str], patience: float | None = None
-    ) -> None:
-        """Remember the files that an agent starts with; only its first start counts."""
+    ) -> bool:
+        """Remember the files that an agent starts with; return True if this is its first start."""
         from notyet.ledger.passes import remember_start
 
-        self.connection.write(lambda db: remember_start(db, event, trees), patience)
+        return self.connection.write(lambda db: remember_start(db, event, trees), patience)
 
     def prune(self, older_than: float) -> int:
         """Remove stops and tasks that are more than `older_than` seconds old; return how many.

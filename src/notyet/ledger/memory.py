@@ -172,15 +172,17 @@ class MemoryLedger:
 
     def remember_start(
         self, event: StartEvent, trees: Mapping[str, str], _patience: float | None = None
-    ) -> None:
-        """Remember the files that an agent starts with; only its first start counts."""
+    ) -> bool:
+        """Remember the files that an agent starts with; return True if this is its first start."""
         with self._changed:
             agent = (event.host, event.session_id, event.agent_id or "")
             key = agent if agent[-1] else agent[:-1]  # a session starts before all else in it
             seen = (*self._histories, *self._starts)
-            if trees and all(known[: len(key)] != key for known in seen):
+            is_first = bool(trees) and all(known[: len(key)] != key for known in seen)
+            if is_first:
                 self._starts[agent] = dict(trees)
             _drop_oldest(self._starts, _MOST_AGENTS)
+            return is_first
 
     def answer(self, stop: int, patience: float) -> Decision | None:
         """Wait for the decision of a stop."""

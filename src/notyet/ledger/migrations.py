@@ -101,7 +101,14 @@ def _to_7(db: Connection) -> None:
         db.execute(statement)
 
 
-STEPS: tuple[Callable[[Connection], None], ...] = (_to_2, _to_3, _to_4, _to_5, _to_6, _to_7)
+def _to_8(db: Connection) -> None:
+    """Add to reports the tokens that a judge's model used."""
+    db.execute("ALTER TABLE reports ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0")
+
+
+STEPS: tuple[Callable[[Connection], None], ...] = (
+    *(_to_2, _to_3, _to_4, _to_5, _to_6, _to_7, _to_8),
+)
 
 
 def prepare(db: Connection, path: str, version: int, journal: Literal["WAL", "DELETE"]) -> None:

@@ -169,8 +169,8 @@ def remember(db: sqlite3.Connection, reports: Sequence[Report], stop: int = 0) -
         forget(db, now - _OLDEST)
 
 
-def remember_start(db: sqlite3.Connection, event: StartEvent, trees: Mapping[str, str]) -> None:
-    """Store the files that an agent starts with; only its first start counts.
+def remember_start(db: sqlite3.Connection, event: StartEvent, trees: Mapping[str, str]) -> bool:
+    """Store the files that an agent starts with, and return True if this is its first start.
 
     A session starts before everything else in it: a later start can be planted, after edits.
     """
@@ -180,11 +180,12 @@ def remember_start(db: sqlite3.Connection, event: StartEvent, trees: Mapping[str
     if not agent[-1]:
         seen, whose = _OF_SESSION, agent[:-1]
     if any(db.execute(known, whose).fetchone() for known in seen):
-        return  # its context was compacted, or it resumed
+        return False  # its context was compacted, or it resumed
     now = time.time()
     new = [(*agent, key_text(scope), key_text(tree), now) for scope, tree in trees.items()]
     db.executemany(_NEW_START, new)
     forget(db, now - _OLDEST)
+    return True
 
 
 def forget(db: sqlite3.Connection, cutoff: float) -> None:

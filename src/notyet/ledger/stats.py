@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Number = Any  # of a stop; of one agent, they can be compared
     Turn = tuple[Any, int]  # its agent, and its number
-    Said = Sequence[Any]  # a report's columns `_SAID`
+    Said = Sequence[Any]  # a report's columns `_SAID`; those of a team are without tokens
 
 MOST_COUNTED = 20_000  # the newest stops, so that the answer is fast for any ledger
 _ANSWERS = frozenset({"allowed", "blocked", "halted", "problem"})
@@ -44,6 +44,7 @@ class GateStats(Record, kw_only=True):
     p50: float = 0.0  # seconds
     p95: float = 0.0
     seconds: float = 0.0  # in total
+    tokens: int = 0  # in total, of a judge's model
     # Of a run, the mean in each step of `Stats.over_time`; 0 if it did not run then.
     seconds_over_time: tuple[float, ...] = ()
 
@@ -141,7 +142,7 @@ def never_blocked(ledger: Ledger, wish: StopFilter, gates: Iterable[str]) -> fro
 
 
 _STOPS = f"SELECT id, agent, turn, outcome, why, {ASKER} FROM stops WHERE id IN"
-_SAID = ("gate", "status", "seconds", "observed", "held")
+_SAID = ("gate", "status", "seconds", "observed", "held", "tokens")
 _REPORTS = f"SELECT stop, {', '.join(_SAID)} FROM reports WHERE stop IN"
 
 
@@ -245,10 +246,12 @@ class _Counting:
         self._stops: list[Number] = []  # those of the seconds
         self._sent_back = 0
         self._led_to_pass = 0
+        self._tokens = 0
 
     def add(self, stop: Number, turn: Turn, said: Said, *, is_sent_back: bool) -> None:
         """Count a report of a stop."""
-        _gate, status, seconds, is_watching, is_held = said
+        _gate, status, seconds, is_watching, is_held, *tokens = said
+        self._tokens += sum(tokens)
         if status in _ANSWERS:
             self._seconds.append(seconds)
             self._stops.append(stop)
@@ -294,6 +297,7 @@ class _Counting:
             p50=percentile(self._seconds, 50),
             p95=percentile(self._seconds, 95),
             seconds=sum(self._seconds),
+            tokens=self._tokens,
             seconds_over_time=tuple(sum(some) / len(some) if some else 0.0 for some in spent),
             **{name: self._statuses.get(name, 0) for name in _COUNTED},
         )

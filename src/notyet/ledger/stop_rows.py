@@ -55,7 +55,9 @@ _REPORT_TEXTS = (
     "workspace",
 )
 _REPORT_FLAGS = ("observed", "hidden", "held")
-_REPORT_OTHERS = ("status", "said", "reason", "extend", "seconds", "definition", "asked_when")
+_REPORT_OTHERS = (
+    *("status", "said", "reason", "extend", "seconds", "definition", "asked_when", "tokens"),
+)
 REPORT_COLUMNS = ("stop", "position", *_REPORT_OTHERS, *_REPORT_TEXTS, *_REPORT_FLAGS)
 
 
@@ -162,6 +164,7 @@ def report_row(stop: int, position: int, report: Report) -> tuple[Any, ...]:
         report.seconds,
         key_text(report.definition),
         report.when,
+        report.tokens,
         *(_words(getattr(report, name)) for name in _REPORT_TEXTS),
         *(int(getattr(report, name)) for name in _REPORT_FLAGS),
     )
@@ -253,6 +256,7 @@ def report_of(row: tuple[Any, ...]) -> Report:
         spared=_SKIPPED.get(status, ""),
         definition=columns["definition"],
         when=columns["asked_when"],
+        tokens=columns["tokens"],
         **{name: columns[name] for name in _REPORT_TEXTS},
         **flags,
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from notyet.core.text import visible
-from notyet.project import ecosystems, node, python, targets
+from notyet.project import ecosystems, node, presets, python, targets
 from notyet.project.folder import Folder, at
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def detect(root: str) -> Detected:
     mistakes: list[Mistake] = []
     notes: list[str] = []
     top = Folder(root)
-    found = _detect_in(top, mistakes)
+    found = presets.with_presets(top, _detect_in(top, mistakes))
     recursive = _RECURSIVE | ecosystems.recursive(top)
     known = {(one.name, one.tool) for one in found if one.tool in recursive}
     globs, members = _members(top, {one.name for one in found}, mistakes)

@@ -19,17 +19,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """A command that checks a project, and the line of a file that shows it."""
+    """A command or preset that checks a project, and the line of a file that shows it."""
 
     name: str  # what it is about: tests, lint, types, format, build, ...
     tool: str  # pytest, npm, make, ...
-    run: str  # a script for a shell
+    run: str = ""  # a script for a shell
+    uses: str = ""  # instead of `run`: a preset
     file: str  # below the project's folder
     line: int = 1
     dir: str = ""  # where it runs, below the project's folder
     paths: tuple[str, ...] = ()  # all that it depends on, where that is evident
     install: str = ""  # the command that installs what it needs
     is_installed: bool = True  # False: the files show that `install` was not run yet
+
+    @property
+    def shown(self) -> str:
+        """What a person reads: the command, or the preset."""
+        return self.run or f"uses {self.uses}"
 
 
 _NOTHING = Document(value={})

@@ -35,6 +35,7 @@ class GateCommand(Record, kw_only=True):
     read: Reader
     observed: bool = False
     warning: str = ""  # about its input
+    prints_answer: bool = False  # its stdout is for us alone
     share: float = NEVER  # seconds after which its timeout is its own, not the host's (E9)
 
     def broken(self, problem: Problem) -> Report:
@@ -44,7 +45,11 @@ class GateCommand(Record, kw_only=True):
     def report(self, exit: Exit, *, cut: bool) -> Report:  # noqa: A002
         """Return the report of a command; `cut` if its timeout was the host's deadline."""
         blank = self._blank()
-        known = {"seconds": exit.seconds, "output": _output(exit), "exit": exit_words(exit)}
+        known = {
+            "seconds": exit.seconds,
+            "output": _output(exit, is_answer=self.prints_answer),
+            "exit": exit_words(exit),
+        }
         if exit.timed_out and cut and exit.seconds < self.share:
             ended = f"the agent's host waits no longer; it was ended after {exit.seconds:.1f} s"
             return variant(
@@ -65,6 +70,7 @@ class GateCommand(Record, kw_only=True):
             "warning": "; ".join(said for said in (self.warning, warning) if said),
             "tell_user": " | ".join(said for said in (reading.tell_user, exit.advice) if said),
             "hidden": reading.hidden,
+            "tokens": reading.tokens,
         }
         return variant(blank, known | told)
 
@@ -132,6 +138,10 @@ def _fit(value: str) -> str:
 
 
 def _argv(command: Command, folder: str) -> tuple[str, ...]:
+    if "kind" in command.options:
+        from notyet.run.python_gate import argv_of_kind
+
+        return argv_of_kind(command.options["kind"])
     if "python" in command.options:
         from notyet.run.python_gate import argv_for
 
@@ -201,7 +211,8 @@ def exit_words(exit: Exit) -> str:  # noqa: A002
     return f"signal {exit.signal}" if exit.code is None else f"exit {exit.code}"
 
 
-def _output(exit: Exit) -> str:  # noqa: A002
+def _output(exit: Exit, *, is_answer: bool = False) -> str:  # noqa: A002
     """Return the output of a command as text without control characters (E5)."""
-    parts = [clean(part.decode("utf-8", "replace")).rstrip() for part in (exit.stdout, exit.stderr)]
+    streams = (exit.stderr,) if is_answer else (exit.stdout, exit.stderr)
+    parts = [clean(part.decode("utf-8", "replace")).rstrip() for part in streams]
     return "\n".join(part for part in parts if part)

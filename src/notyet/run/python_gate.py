@@ -1,4 +1,4 @@
-"""Command lines for `python = "module:function"`, run by the project's interpreter (N4)."""
+"""Command lines of gates that are Python: a project's functions (N4), and notyet's own kinds."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _CHILD = os.path.join(_PACKAGE, "run", "python_child.py")
+_KIND = os.path.join(_PACKAGE, "gates", "child.py")
 _VENV = ".venv/bin/python"
 # The modules that the child needs if notyet is not installed there. Anything else that a gate
 # imports of notyet comes from the package that is installed there.
@@ -74,6 +75,12 @@ _archive = b""
 def argv_for(options: Mapping[str, Any], folder: str) -> tuple[str, ...]:
     """Return the command line that calls a function with the event on its stdin."""
     return (_interpreter(options, folder), _CHILD, folder, options["python"])
+
+
+def argv_of_kind(kind: str) -> tuple[str, ...]:
+    """Return the command line of a gate of notyet's own, which gets its question on stdin."""
+    # -P: nothing of the folder that it runs in is imported.
+    return (sys.executable, "-P", _KIND, kind)
 
 
 def _interpreter(options: Mapping[str, Any], folder: str) -> str:

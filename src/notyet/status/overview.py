@@ -126,7 +126,12 @@ def _in_force(setup: Setup) -> Iterator[GateHere]:
 
 
 def _untrusted(setup: Setup) -> Iterator[GateHere]:
-    """Yield the gates of untrusted files, which are read and not run."""
+    for gate, workspace in untrusted_gates(setup):
+        yield replace(_gate(gate, workspace, 0), trusted=False)
+
+
+def untrusted_gates(setup: Setup) -> Iterator[tuple[Gate, str]]:
+    """Yield the gates of untrusted files, which are read and not run, and their workspaces."""
     for file in setup.untrusted:
         try:
             text = "" if is_remote(file.path) else text_of(file.path)
@@ -134,7 +139,7 @@ def _untrusted(setup: Setup) -> Iterator[GateHere]:
         except (OSError, ValueError):
             continue
         for gate in settings.gates:
-            yield replace(_gate(gate, settings.workspace, 0), trusted=False)
+            yield gate, settings.workspace
 
 
 def _gate(gate: Gate, workspace: str, stage: int) -> GateHere:

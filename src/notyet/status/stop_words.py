@@ -84,13 +84,15 @@ def said(report: Report) -> tuple[str, str]:
 def how(report: Report) -> str:
     """Return why a gate ran or did not, and how that ended."""
     words, reason = said(report)
+    has_printed_answer = report.exit == "exit 0" and report.status != "allowed"
     parts = [
         _SKIPPED.get(report.spared, ""),
-        report.exit,
+        "" if has_printed_answer else report.exit,
         reason if reason != words else "",
         words if report.status == "problem" else "",
         "only observes" if report.observed else "",
         "blocked the agent" if report.held else "",
+        f"{report.tokens:,} tokens" if report.tokens else "",
         f"on {report.workspace}" if report.workspace else "",
         report.matched,
         report.warning,
@@ -132,6 +134,12 @@ def _shortened(value: Any) -> Any:
 def _json_report(report: Report, *, whole: bool) -> dict[str, Any]:
     words, reason = said(report)
     known = {name: plain(value) for name, value in report.__dict__.items()}
-    for name in ("answer", "passed_on", "failed_on", *(() if whole else ("output",))):
+    for name in (
+        "answer",
+        "is_relative",
+        "passed_on",
+        "failed_on",
+        *(() if whole else ("output",)),
+    ):
         del known[name]
     return {"gate": report.gate, "status": report.status, "said": words, "reason": reason, **known}

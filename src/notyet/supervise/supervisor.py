@@ -448,7 +448,7 @@ class Supervisor:
 
     async def _first_prompt(self, session: Session, task: Task, engine: Engine) -> str:
         """Return the first prompt, with the context that start hooks add (K14)."""
-        if task.internal or not engine.has_starters:
+        if task.internal or not engine.acts_at_start:
             return task.prompt
         knows = self._store.tasks.knows_session
         is_new = session.id is None or not await self._store(knows, session.id)

@@ -52,7 +52,8 @@ class Codex(World):
     HOST: ClassVar[str] = "codex"
     WIRE = responses
     NAMES_THREADS: ClassVar[bool] = True
-    ITS_FILES: ClassVar[tuple[str, ...]] = ("hook_outputs/*",)  # what is too long for the model
+    # What is too long for the model, and what its sandbox leaves.
+    ITS_FILES: ClassVar[tuple[str, ...]] = ("hook_outputs/*", "codex-bwrap-*")
 
     @property
     def codex_home(self) -> Path:

@@ -135,6 +135,23 @@ def test_gates_that_only_watch_have_a_table_of_their_own(capsys):
     assert "FIXED" not in other
 
 
+def test_tokens_of_a_judge_are_summed_and_have_a_column_only_where_there_are_some(capsys):
+    ledger = Ledger()
+    asked(ledger, "tests", [Allow()])
+    assert "TOKENS" not in shown(capsys).splitlines()[0]
+    for tokens in (17_402, 598):
+        begun = ledger.begin(stop(session_id=f"s{tokens}"))
+        judged = Report(gate="review", answer=Allow(), exit="exit 0", seconds=6.0, tokens=tokens)
+        ledger.record(begun, Decision(verdict=Allow(), outcome="passed", turn=1, reports=(judged,)))
+    head, *lines = shown(capsys).splitlines()
+    at = head.index("TOKENS") + len("TOKENS")
+    rows = {line.split()[0]: line for line in lines[:2]}
+    assert rows["review"][:at].endswith(" 12s  18,000")
+    assert rows["tests"][:at].endswith(" -")
+    known = [json.loads(line) for line in shown(capsys, "--json").splitlines()]
+    assert {one["gate"]: one["tokens"] for one in known[:2]} == {"review": 18_000, "tests": 0}
+
+
 def test_a_filter_that_cuts_off_the_pass_does_not_change_what_was_mended(capsys):
     asked(Ledger(), "t", [Block("x"), Allow()] * 10)
     for argv in ([], ["--outcome", "blocked"]):

@@ -1,10 +1,11 @@
-"""Globs that match no file: git knows."""
+"""Globs that match no file, and commands whose failures are hard to compare."""
 
 import subprocess
 
 import pytest
 
-from notyet.config.lint import unmatched
+from notyet.config.compile import compile_text
+from notyet.config.lint import lint, unmatched
 
 
 @pytest.fixture
@@ -31,3 +32,11 @@ def test_where_git_cannot_tell_nothing_is_said(repository, tmp_path_factory, mon
     assert unmatched(["a\0b"], repository) == set()
     monkeypatch.setenv("PATH", "/nowhere")
     assert unmatched(["gone/**"], repository) == set()
+
+
+@pytest.mark.parametrize("option", ["", "\nnew_failures_only = true"])
+def test_a_command_that_may_hide_failures_is_told_only_where_they_are_compared(tmp_path, option):
+    text = f'[gates.tests]\nrun = "make test"{option}\n'
+    settings = compile_text(text, str(tmp_path / "notyet.toml"))
+    told = [warning.message for warning in lint(settings, None, (), {"PATH": "/usr/bin:/bin"})]
+    assert any("one check per gate" in message for message in told) == bool(option)

@@ -230,7 +230,7 @@ def test_a_kill_in_the_midst_of_pruning_loses_nothing_else(ledger):
         lambda db: db.execute(
             "INSERT INTO reports SELECT ?, 0, gate, status, said, reason, extend, seconds, output,"
             " matched, observed, warning, exit, log, tell_user, hidden, held, workspace,"
-            " definition, asked_when FROM reports WHERE stop = 2",
+            " definition, asked_when, tokens FROM reports WHERE stop = 2",
             (working,),
         )
     )

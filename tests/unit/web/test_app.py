@@ -1,5 +1,7 @@
 """Every screen is served alike: as HTML, as JSON, and when it goes wrong."""
 
+from importlib import import_module
+
 import pytest
 
 from support import decide, stop
@@ -45,7 +47,7 @@ def test_a_fault_of_a_screen_is_told_by_an_open_page_too(page, monkeypatch, caps
     def fail(*_):
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("notyet.web.stop.neighbours", fail)
+    monkeypatch.setattr(import_module("notyet.web.stop"), "neighbours", fail)
     decide(page.ledger, stop())
     asked, open_page = page.get("/stops/1"), page.get("/stops/1", HX_Request="true")
     assert (asked.status, open_page.status) == (500, 200)

@@ -211,7 +211,7 @@ class _Init:
     def _review(self, found: Sequence[Proposal], do: str) -> bool:
         """Print what was detected; return True if the user wants to go on."""
         rows = [
-            (one.name, f"{one.file}:{one.line}", f"{one.run}{f' (in {one.dir})' * bool(one.dir)}")
+            (one.name, f"{one.file}:{one.line}", f"{one.shown}{f' (in {one.dir})' * bool(one.dir)}")
             for one in found
         ]
         # Whole: a command that is to run must not be cut.
@@ -376,7 +376,10 @@ def _is_run(one: Proposal, gate: Gate, folder: str) -> bool:
     check = gate.check
     if not isinstance(check, Command):
         return False
+    if one.uses and check.options.get("uses") == one.uses:
+        return True
     is_same_tool = gate.name == one.name and one.tool in check.line.replace("/", " ").split()
     place = os.path.realpath(os.path.join(folder, one.dir))
     is_here = place == os.path.realpath(os.path.join(folder, check.dir or ""))
-    return is_here and (is_same_tool or f" {one.run} " in f" {check.line} ")
+    is_same_run = bool(one.run) and f" {one.run} " in f" {check.line} "
+    return is_here and (is_same_tool or is_same_run)

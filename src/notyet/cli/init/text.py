@@ -75,7 +75,9 @@ def gate_lines(trial: Trial) -> Iterator[str]:
         "not installed": f", not tried: {why}",
     }.get(trial.result, "")
     yield f"# {visible(proposal.file)}:{proposal.line}{result}"
-    lines = [f"[gates.{proposal.name}]", f"run = {_quoted(proposal.run)}"]
+    uses, run = proposal.uses, proposal.run
+    check = f"uses = {_quoted(uses)}" if uses else f"run = {_quoted(run)}"
+    lines = [f"[gates.{proposal.name}]", check]
     if proposal.dir:
         lines.append(f"dir = {_quoted(proposal.dir)}")
     if proposal.paths:

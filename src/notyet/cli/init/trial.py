@@ -123,9 +123,9 @@ def run_once(
             after = _files(folder)
             rewritten, new = _changes(before, after)
             if rewritten:
-                note(f"{proposal.run} changed {_listed(rewritten)}; review or restore them")
+                note(f"{proposal.shown} changed {_listed(rewritten)}; review or restore them")
             if new:
-                note(f"{proposal.run} left new files: {_listed(new)}")
+                note(f"{proposal.shown} left new files: {_listed(new)}")
             before = after
         trial = judged(trial, report)
         if rewritten:
@@ -136,7 +136,7 @@ def run_once(
 
 def missing_before(folder: str, proposal: Proposal) -> str:
     """Return what has to be installed before a command can run; empty for nothing."""
-    program = first_program(proposal.run)
+    program = first_program(proposal.run) if proposal.run else ""
     place = os.path.join(folder, proposal.dir, program) if "/" in program else program
     if program and not shutil.which(place):
         return _with_install(f"{program} is not installed", proposal, program)

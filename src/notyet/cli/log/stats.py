@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from notyet.share.team_stats import ProjectStats
 
 _HEAD = (
-    "GATE", "RUNS", "SKIPPED", "BLOCKED", "HALTED", "BROKEN", "P50", "P95", "IN ALL", "FIXED",
-    "WORTH IT?",
+    "GATE", "RUNS", "SKIPPED", "BLOCKED", "HALTED", "BROKEN", "P50", "P95", "IN ALL", "TOKENS",
+    "FIXED", "WORTH IT?",
 )  # fmt: skip
 _WATCHING = {"GATE": "OBSERVING", "BLOCKED": "WOULD BLOCK", "HALTED": "WOULD HALT"}
 _OF_PROJECTS = ("passed", "sent_back", "not_passed", "not_checked")
@@ -153,6 +153,7 @@ def _print_table(gates: list[GateStats]) -> None:
     """Print gates that all watch or all block, without the columns that none of them needs."""
     watches = gates[0].watches
     left_out = set() if any(gate.halted for gate in gates) else {"HALTED"}
+    left_out |= set() if any(gate.tokens for gate in gates) else {"TOKENS"}
     left_out |= {"FIXED"} if watches else set()
     shown = [at for at, name in enumerate(_HEAD) if name not in left_out]
     names = [_WATCHING.get(_HEAD[at], _HEAD[at]) if watches else _HEAD[at] for at in shown]
@@ -188,6 +189,7 @@ def _row(gate: GateStats) -> tuple[str, ...]:
         age(gate.p50) if gate.asked else "-",
         age(gate.p95) if gate.asked else "-",
         age(gate.seconds),
+        f"{gate.tokens:,}" if gate.tokens else "-",
         share,
         verdict(gate),
     )

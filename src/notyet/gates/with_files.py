@@ -1,0 +1,128 @@
+"""Commands that get the files which the agent changed: `{files}` in `run`, and `fix`.
+
+`fix` runs first, once, and only on those files. The check's own output and exit code are the
+answer, like those of any command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from hashlib import blake2b
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from notyet.core.text import listed, visible
+from notyet.gates.changed_files import changed_files
+from notyet.gates.globs import matches_any
+from notyet.gates.kinds import FILES
+from notyet.gates.session import root_of
+from notyet.gates.working_tree import Unclear, WorkingTree, split_by_length
+from notyet.git.run import Unknown
+from notyet.hosts.notyet.hooks import write_event
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from notyet.gates.question import Question
+
+_MOST_NAMED = 10
+_BROKEN = 126  # exit code of a command that could not be run
+
+
+def check(question: Question) -> int:
+    """Run `fix`, then the check; return the exit code of the check."""
+    try:
+        files = files_of(question)
+    except (Unknown, Unclear) as why:
+        sys.stderr.write(f"cannot find out which files changed: {why}\n")
+        return _BROKEN
+    fix = question.options.get("fix", "")
+    changed = _fix(question, fix, files) if fix and files else []
+    if not changed:
+        return _run(question, files)
+    said = f"`{visible(fix)}` changed {listed([visible(name) for name in changed], _MOST_NAMED)}"
+    code = _run(question, files, to=sys.stderr)
+    if code:
+        sys.stderr.write(f"{said}; the check ran after that.\n")
+        return code
+    answer = {"decision": "allow", "reason": said, "systemMessage": f"{question.gate}: {said}"}
+    sys.__stdout__.write(json.dumps(answer))  # type: ignore[union-attr]  # it is open
+    return 0
+
+
+def files_of(question: Question) -> list[str]:
+    """Return the files that the agent changed, below the gate's folder and relative to it.
+
+    Raises Unknown, and Unclear.
+    """
+    here = os.path.realpath(question.command.get("dir") or os.getcwd())
+    tree = WorkingTree(root_of(question), question.seconds)
+    paths = [os.path.join(tree.root, name) for name in changed_files(question, tree).existing()]
+    below = here.rstrip("/") + "/"
+    names = [path.removeprefix(below) for path in paths if path.startswith(below)]
+    patterns = question.options.get("paths") or []
+    if patterns:
+        names = [name for name in names if matches_any(patterns, name)]
+    return names
+
+
+def commands_for(command: Mapping[str, Any], files: Sequence[str]) -> list[list[str]]:
+    """Return the command lines of a gate, with the files in place; several if they are too many.
+
+    Without files, a command that asks for them has none to run.
+    """
+    script, argv = command.get("script", ""), list(command.get("argv", ()))
+    shell = command.get("shell") or "/bin/sh"
+    if FILES not in script and not any(FILES in word for word in argv):
+        return [[shell, "-c", script] if script else argv]
+    if script:
+        return [
+            [shell, "-c", script.replace(FILES, " ".join(map(quote, part)))]
+            for part in split_by_length(files)
+        ]
+    return [
+        [word for one in argv for word in (part if one == FILES else [one])]
+        for part in split_by_length(files)
+    ]
+
+
+def _run(question: Question, files: Sequence[str], to: Any = None) -> int:
+    """Run the check on each part of the files; return the first exit code that is not 0."""
+    found = 0
+    for argv in commands_for(question.command, files):
+        code = _call(question, argv, to)
+        found = found or code
+    return found
+
+
+def _fix(question: Question, fix: str, files: Sequence[str]) -> list[str]:
+    """Run the fixer; return the files that it changed. That it fails is left to the check."""
+    before = {name: _digest(name) for name in files}
+    for argv in commands_for({"script": fix}, files):
+        _call(question, argv, sys.stderr)
+    return [name for name in files if _digest(name) != before[name]]
+
+
+def _digest(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return blake2b(file.read(), digest_size=16).digest()
+    except OSError:  # deleted, or a folder
+        return b""
+
+
+def _call(question: Question, argv: Sequence[str], to: Any) -> int:
+    """Run a command with the event on its stdin (E1); return its exit code as a shell says it."""
+    payload, _ = write_event(question.event, question.folder)
+    sys.stderr.flush()
+    try:
+        done = subprocess.run(  # noqa: S603  # the trusted command of the gate
+            argv, input=json.dumps(payload).encode(), stdout=to, check=False
+        )
+    except OSError as error:
+        sys.stderr.write(f"{visible(argv[0])}: {error.strerror}\n")
+        return _BROKEN
+    return done.returncode if done.returncode >= 0 else 128 - done.returncode
