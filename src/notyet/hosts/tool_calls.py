@@ -12,6 +12,7 @@ import json
 import os
 import sqlite3
 import stat
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -61,25 +62,25 @@ def tool_calls(path: str, session: str = "") -> list[ToolCall]:
 def _read(path: str, session: str) -> tuple[list[ToolCall], bool]:
     """Return the calls of a transcript, and whether it is one at all."""
     calls = Calls()
-    try:
-        # Without O_NONBLOCK, opening a pipe would wait for a writer.
-        handle = os.open(os.path.expanduser(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-    except (OSError, ValueError):  # ValueError: a NUL or a lone surrogate in the path
-        return [], False
+    with suppress(OSError, ValueError):  # ValueError: a NUL or a lone surrogate in the path
+        _read_file(path, session, calls)
+    return calls.finished(), calls.is_known  # what was read until an error counts
+
+
+def _read_file(path: str, session: str, calls: Calls) -> None:
+    # Without O_NONBLOCK, opening a pipe would wait for a writer.
+    handle = os.open(os.path.expanduser(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     try:
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode):
-            return [], False
+            return
         if os.pread(handle, len(_SQLITE), 0) == _SQLITE:
             _read_opencode(path, session, calls)
         else:
             for number, line in enumerate(_lines(handle, about.st_size)):
                 _add(calls, number, line)
-    except OSError:
-        pass  # what was read until then counts
     finally:
         os.close(handle)
-    return calls.finished(), calls.is_known
 
 
 def _lines(handle: int, size: int) -> Iterator[bytes]:
@@ -88,10 +89,7 @@ def _lines(handle: int, size: int) -> Iterator[bytes]:
     is_cut = at > 0  # then the first line is only the end of one
     held: list[bytes] = []
     length = 0
-    while at < size:
-        block = os.pread(handle, min(_BLOCK, size - at), at)
-        if not block:  # truncated meanwhile
-            return
+    while block := os.pread(handle, min(_BLOCK, size - at), at):
         at += len(block)
         first, *others = block.split(b"\n")
         for piece in (first, *others[:-1]) if others else ():
@@ -114,11 +112,10 @@ def _add(calls: Calls, number: int, line: bytes) -> None:
         entry = json.loads(bare.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return
-    if isinstance(entry, dict):
-        reader = reader_of(entry)
-        if reader is not None:
-            calls.is_known = True
-            reader(calls, number, entry)
+    reader = reader_of(entry)
+    if reader is not None:
+        calls.is_known = True
+        reader(calls, number, entry)
 
 
 # OpenCode: a database with the parts of all messages of all sessions.
@@ -136,11 +133,10 @@ def _opencode_database() -> str:
 
 def _read_opencode(path: str, session: str, calls: Calls) -> None:
     address = f"file:{quote(os.path.abspath(os.path.expanduser(path)))}?mode=ro"
-    try:
-        database = sqlite3.connect(address, uri=True, timeout=_DATABASE_PATIENCE)
-    except sqlite3.Error:
-        return
-    try:
+    with (
+        suppress(sqlite3.Error),  # what was read until then counts
+        closing(sqlite3.connect(address, uri=True, timeout=_DATABASE_PATIENCE)) as database,
+    ):
         found = database.execute(
             "SELECT directory FROM session WHERE id = ?", (session,)
         ).fetchone()
@@ -151,7 +147,3 @@ def _read_opencode(path: str, session: str, calls: Calls) -> None:
         rows = database.execute(_PARTS, (_LONGEST_LINE + 1, session))
         for number, (data,) in enumerate(rows):
             read_opencode(calls, number, data)
-    except sqlite3.Error:
-        pass  # what was read until then counts
-    finally:
-        database.close()

@@ -114,6 +114,32 @@ def test_older_codex_says_the_exit_code_before_the_output(tmp_path, output, succ
     assert (call.command, call.succeeded) == ("pytest", succeeded)
 
 
+def test_codex_names_the_folder_of_a_command(tmp_path):
+    action = {"type": "exec", "command": ["pytest", "a b"], "working_directory": "src"}
+    call = {"type": "local_shell_call", "call_id": "1", "action": action}
+    ended = {"type": "exec_command_end", "call_id": "1", "exit_code": 0}
+    path = tmp_path / "rollout.jsonl"
+    path.write_text(
+        "\n".join(
+            [
+                line(type="session_meta", payload={"cwd": "/home/ada/shop"}),
+                line(type="response_item", payload=call),
+                line(type="event_msg", payload=ended),
+            ]
+        )
+    )
+    (found,) = tool_calls(str(path))
+    assert (found.command, found.folder) == ("pytest 'a b'", "/home/ada/shop/src")
+    assert found.succeeded is True
+
+
+@pytest.mark.parametrize("arguments", ['{"command": ', "[]", '{"a":' * 100_000])
+def test_arguments_of_codex_that_are_no_json_are_no_command(tmp_path, arguments):
+    path = tmp_path / "rollout.jsonl"
+    path.write_text("\n".join(codex_call("Exit code: 0\nOutput:\n", arguments=arguments)))
+    assert [call.command for call in tool_calls(str(path))] == [""]
+
+
 @pytest.mark.parametrize(
     ("text", "succeeded"),
     [
@@ -123,6 +149,7 @@ def test_older_codex_says_the_exit_code_before_the_output(tmp_path, output, succ
         ("Output: 3 passed\nProcess Group PGID: 7\n", True),
         ("Output: 3 passed", None),
         ("Command was cancelled by user", None),
+        (5, None),
     ],
 )
 def test_gemini_says_the_exit_code_after_the_output(tmp_path, text, succeeded):
@@ -228,6 +255,29 @@ def test_a_line_that_is_too_long_is_skipped_and_the_next_one_read(tmp_path):
     assert [call.succeeded for call in tool_calls(str(path))] == [True]
 
 
+def test_a_last_line_that_is_too_long_is_skipped(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text(claude_use(command="pytest") + "\n" + "x" * 9_000_000)
+    assert [call.command for call in tool_calls(str(path))] == ["pytest"]
+
+
+def test_of_a_long_output_both_ends_are_kept(tmp_path):
+    path = tmp_path / "t.jsonl"
+    shown = claude_result(content="first" + "x" * 20_000 + "last")
+    path.write_text(claude_use(command="pytest") + "\n" + shown)
+    (call,) = tool_calls(str(path))
+    assert call.output.startswith("first")
+    assert call.output.endswith("last")
+    assert len(call.output) < 10_000
+
+
+@pytest.mark.parametrize("stamp", ["yesterday", "2026-01-01T00:00:00", True, None])
+def test_a_time_in_no_known_shape_is_not_known(tmp_path, stamp):
+    path = tmp_path / "t.jsonl"
+    path.write_text(claude_use(command="pytest") + "\n" + claude_result(timestamp=stamp))
+    assert [call.time for call in tool_calls(str(path))] == [None]
+
+
 @pytest.mark.parametrize("name", ["missing", "folder", "pipe", "nul\0"])
 def test_what_is_no_file_has_no_calls_and_nothing_waits(tmp_path, name):
     (tmp_path / "folder").mkdir()
@@ -289,3 +339,21 @@ def test_a_file_in_no_known_shape_is_unreadable(tmp_path):
     path.write_text('{"role": "assistant"}\n')
     with pytest.raises(Unreadable, match="not one that notyet can read"):
         calls_of(StopEvent(session_id="s", transcript_path=str(path)))
+
+
+def test_a_call_of_opencode_that_still_runs_has_no_result(tmp_path, recorded):
+    path, session = recorded("opencode")
+    running = {"type": "tool", "callID": "late", "tool": "bash"}
+    running["state"] = {"status": "running", "input": {"command": "sleep 9"}}
+    with sqlite3.connect(path) as database:
+        message, created = database.execute(
+            "SELECT message_id, max(time_created) FROM part WHERE session_id = ?", (session,)
+        ).fetchone()
+        database.execute(
+            "INSERT INTO part (id, message_id, session_id, time_created, time_updated, data)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            ("zzz", message, session, created + 1, created + 1, json.dumps(running)),
+        )
+    database.close()
+    last = tool_calls(path, session)[-1]
+    assert (last.command, last.succeeded, last.ended) == ("sleep 9", None, None)
