@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from notyet.cli.schema import pages
-from notyet.config import schema
+from notyet.config import gate_schema, schema
 from notyet.hosts.conclaude import schema as conclaude
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ run = ["logger", "-t", "notyet"]
 NOTYET_TOML: dict[str, Table] = {
     "Top level": schema.NOTYET_TABLE,
     "`[limits]`": schema.LIMITS,
-    "`[gates.NAME]`": schema.GATE,
-    "`[observers.NAME]`": schema.OBSERVER,
+    "`[gates.NAME]`": gate_schema.GATE,
+    "`[observers.NAME]`": gate_schema.OBSERVER,
     "`[ledger]`": schema.LEDGER,
     "`[share]`": schema.SHARE,
     "`[start]`": schema.START,

@@ -12,8 +12,8 @@ from notyet.cli.person import refuse
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, table, width, wrapped
 from notyet.config.document import did_you_mean
+from notyet.config.gate_schema import GATE
 from notyet.config.load import NO_LOOK, load
-from notyet.config.schema import GATE
 from notyet.core.gate import Command, machine_of
 from notyet.core.text import visible
 from notyet.gates.kinds import ABOUT_GIT, COMMAND_KEYS, KINDS, LAST, Kind

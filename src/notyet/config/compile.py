@@ -16,9 +16,10 @@ from notyet.config.compiled import FileObserver, FileSettings
 from notyet.config.document import BadSyntax, Document, Mistake
 from notyet.config.files import ConfigFile
 from notyet.config.find import FILE_NAME, KIND_NOTYET, LOCAL_SOURCE, parent, user_folder
+from notyet.config.gate_schema import ALL, GATE, MAIN, OBSERVER, SUBAGENTS
 from notyet.config.pyproject import TABLE, in_place, is_pyproject
 from notyet.config.readers import READERS, read_file, read_json
-from notyet.config.schema import ALL, FORMATS, GATE, MAIN, OBSERVER, SUBAGENTS
+from notyet.config.schema import FORMATS
 from notyet.config.shapes import check
 from notyet.core.gate import EVERY_AGENT, Command, Gate, Match, Source
 from notyet.core.record import replace

@@ -6,7 +6,7 @@ import pytest
 
 from notyet.cli.main import main
 from notyet.config.compile import compile_text
-from notyet.config.schema import GATE
+from notyet.config.gate_schema import GATE
 from notyet.gates import kinds
 from notyet.gates.presets import PRESETS
 
