@@ -50,6 +50,7 @@ NATIVE = {
     "forgets_answers": st.booleans(),
     "stop_hook_active": st.none() | st.booleans(),
     "usage": st.none() | st.builds(Usage, **dict.fromkeys(Usage._fields, COUNTS)),
+    "total_usage": st.none() | st.builds(Usage, **dict.fromkeys(Usage._fields, COUNTS)),
     "tools_used": st.lists(st.text(), max_size=3).map(tuple),
     "background_tasks": TASKS,
     "result": st.none() | st.integers() | st.text() | st.lists(st.text(), max_size=2),

@@ -70,6 +70,7 @@ class StopEvent(Record, kw_only=True):
     # None: the host does not say, or cannot be believed; the session is then one turn (B4).
     stop_hook_active: bool | None = None
     usage: Usage | None = None
+    total_usage: Usage | None = None  # with what was spent before the send-backs of this turn
     turns: int | None = None
     tool_calls: int | None = None
     tools_used: tuple[str, ...] = ()
@@ -96,8 +97,10 @@ class StopEvent(Record, kw_only=True):
             raise TypeError("tools_used must contain only str")
         if not all(isinstance(task, BackgroundTask) for task in self.background_tasks):
             raise TypeError("background_tasks must contain only BackgroundTask")
-        if self.usage is not None and not isinstance(self.usage, Usage):
-            raise TypeError(f"usage is a Usage or None, not {type(self.usage).__name__}")
+        for name in ("usage", "total_usage"):
+            usage = getattr(self, name)
+            if usage is not None and not isinstance(usage, Usage):
+                raise TypeError(f"{name} is a Usage or None, not {type(usage).__name__}")
         if self.workspace:
             self.__dict__["workspace"] = workspace_url(self.workspace)
 

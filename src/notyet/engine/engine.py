@@ -202,14 +202,11 @@ class Engine:
 
         Gates that compare the files with those at the start have a snapshot afterwards.
         """
-        if not isinstance(event, StartEvent):
-            raise TypeError(f"a start is a StartEvent, not {type(event).__name__}")
-        if self._is_inside():
-            return ""
-        await _drive(snapshots_at_start(event, tuple(self._gates), os.environ, self._warn))
-        if not self._starters:
-            return ""
-        return await _drive(run_start_hooks(event, tuple(self._starters), self._warn))
+        return await _drive(self._start(event))
+
+    def start_sync(self, event: StartEvent) -> str:
+        """Do what `start` does from code that is not async, inside a running loop or not."""
+        return drive_sync(self._start(event))
 
     async def check(self, event: StopEvent, *, within: float | None = None) -> Decision:
         """Decide, count and record a stop, and notify the observers.
@@ -227,6 +224,16 @@ class Engine:
         # What a running loop of this thread is deciding cannot end while we wait for it.
         patience = 0.0 if _in_a_running_loop() else WAIT_FOR_EQUAL
         return drive_sync(self._check(event, within=within, wait_for_equal=patience))
+
+    def _start(self, event: StartEvent) -> Steps[str]:
+        if not isinstance(event, StartEvent):
+            raise TypeError(f"a start is a StartEvent, not {type(event).__name__}")
+        if self._is_inside():
+            return ""
+        yield from snapshots_at_start(event, tuple(self._gates), os.environ, self._warn)
+        if not self._starters:
+            return ""
+        return (yield from run_start_hooks(event, tuple(self._starters), self._warn))
 
     def _check(self, event: StopEvent, **options: Any) -> Steps[Decision]:
         gates = self._gates_for(event)

@@ -408,7 +408,7 @@ def _fits(name: str, value: Any) -> bool:
 
 
 def _field(name: str, value: Any) -> Any:
-    if name == "usage" and isinstance(value, dict):
+    if name in {"usage", "total_usage"} and isinstance(value, dict):
         return Usage(**{key: value[key] for key in Usage._fields if key in value})
     if name == "background_tasks" and isinstance(value, list):
         return tuple(

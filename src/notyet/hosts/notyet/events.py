@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _READ_APART = frozenset(
-    {"scope", "ending", "usage", "tools_used", "background_tasks", "result", "raw"} | {"workspace"}
+    {"scope", "ending", "usage", "total_usage", "tools_used", "background_tasks", "result", "raw"}
+    | {"workspace"}
 )
 _PATHS = frozenset({"cwd", "transcript_path", "agent_transcript_path"})
 _MOST = 1_000_000
@@ -20,14 +21,14 @@ _MOST = 1_000_000
 
 def read(payload: Mapping[str, Any]) -> StopEvent:
     """Return the event; a field of the wrong type counts as missing."""
-    usage = payload.get("usage")
     tools = payload.get("tools_used")
     scope = payload.get("scope")
     ending = payload.get("ending")
     fields: dict[str, Any] = {
         "scope": scope if scope in SCOPES else "agent",
         "ending": ending if ending in ENDINGS else "done",
-        "usage": _usage(usage) if isinstance(usage, dict) else None,
+        "usage": _usage(payload, "usage"),
+        "total_usage": _usage(payload, "total_usage"),
         "tools_used": _texts(tools) if isinstance(tools, list) else (),
         "background_tasks": background_tasks(payload),
         "result": payload.get("result"),
@@ -70,7 +71,10 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST**2
 
 
-def _usage(usage: dict[str, Any]) -> Usage:
+def _usage(payload: Mapping[str, Any], name: str) -> Usage | None:
+    usage = payload.get(name)
+    if not isinstance(usage, dict):
+        return None
     return Usage(
         **{
             name: usage[name]
