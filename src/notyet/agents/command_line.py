@@ -13,7 +13,6 @@ import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from notyet.agents.agent_program import AgentProgram, end_orphan
 from notyet.agents.formats import READERS
 from notyet.agents.transcript_writer import SentBefore, Transcript
 from notyet.agents.turn_builder import TurnBuilder, notify
@@ -22,6 +21,7 @@ from notyet.core.text import clean
 from notyet.errors import Refused, SendError
 from notyet.hosts.known_programs import headless
 from notyet.ledger.prune import sessions_folder
+from notyet.run.agent_program import AgentProgram, end_orphan
 from notyet.run.cannot_start import CannotStart
 from notyet.run.spawn import Job
 

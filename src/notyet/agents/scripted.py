@@ -13,7 +13,6 @@ import time
 import uuid
 from typing import TYPE_CHECKING
 
-from notyet.agents.agent_program import AgentProgram
 from notyet.agents.script import Fail, Garbage, Hang, Say, Tool, Wait, Write, script_from
 from notyet.agents.script import plain as plain_script
 from notyet.agents.transcript_writer import SentBefore, Transcript
@@ -22,6 +21,7 @@ from notyet.core.record import replace
 from notyet.core.session import News, Turn
 from notyet.core.text import bounded
 from notyet.errors import Refused, SendError, attempt_async
+from notyet.run.agent_program import AgentProgram
 from notyet.run.cannot_start import CannotStart
 from notyet.run.spawn import SH, Job, shell_argv
 

@@ -52,6 +52,7 @@ COMMANDS = {
     "on": "notyet.cli.on",
     "replay": "notyet.cli.replay",
     "with": "notyet.cli.with_agent",
+    "acp": "notyet.cli.acp",
     "tasks": "notyet.cli.tasks",
     "submit": "notyet.cli.submit",
     "worker": "notyet.cli.worker",
@@ -70,7 +71,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Set up": ("init", "install", "uninstall", "hosts", "gates", "trust", "off", "on"),
     "Every day": ("check", "status", "guard"),
     "Look back": ("log", "page", "replay", "ship"),
-    "Agents": ("with", "tasks"),
+    "Agents": ("with", "acp", "tasks"),
     "Fleets": ("submit", "worker"),
     "Plumbing": ("hook", *_OF_HOSTS, "validate", "schema", "completion", "demo"),
 }
@@ -186,7 +187,7 @@ def _command(name: str) -> Command:
 def parsed(words: list[str]) -> argparse.Namespace:
     """Parse a command line. Raises SystemExit for a wrong one."""
     rest: list[str] = []
-    if words[:1] == ["with"] and "--" in words:  # what follows is the agent's
+    if words[:1] in (["with"], ["acp"]) and "--" in words:  # what follows is the agent's
         at = words.index("--")
         words, rest = words[:at], words[at + 1 :]
     wanted = [name for name in words[:1] if name in COMMANDS]

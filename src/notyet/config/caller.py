@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+_ACP = "acp:"  # in place of a session
 _OURS = ("NOTYET_INSIDE", "NOTYET_SUPERVISED")
 
 
@@ -43,16 +44,38 @@ def host_began_at(program: str) -> float | None:
     return None
 
 
-def is_supervised(mark: str, session: str) -> bool:
+def is_supervised(mark: str, session: str, state: str = "") -> bool:
     """Return True if a supervisor above us gates this session; `mark` is its process and session.
 
     A mark that was set by hand, or left behind, names no ancestor of this process. An agent that
-    the supervised one starts inherits the mark, but has another session.
+    the supervised one starts inherits the mark, but has another session. A proxy of `notyet acp`
+    has many sessions, and keeps their names below the `state` folder.
     """
     pid, _, named = mark.partition(":")
-    if not pid.isdecimal() or named not in {"", session}:
+    if not pid.isdecimal():
+        return False
+    if named == _ACP:
+        if not _is_of_proxy(pid, session, state):
+            return False
+    elif named not in {"", session}:
         return False
     return int(pid) in proc.ancestors(os.getpid())
+
+
+def acp_mark(pid: int) -> str:
+    """Return the mark of a proxy."""
+    return f"{pid}:{_ACP}"
+
+
+def _is_of_proxy(pid: str, session: str, state: str) -> bool:
+    """Return True if a proxy has marked this session as its own."""
+    from notyet.core.gate import digest_of
+
+    try:
+        with open(f"{state}/acp/{digest_of(session)}", encoding="utf-8", errors="replace") as file:
+            return file.readline().strip() == pid
+    except OSError:
+        return False
 
 
 def _ancestors(pid: int) -> Iterator[str]:

@@ -208,22 +208,29 @@ class Engine:
         """Do what `start` does from code that is not async, inside a running loop or not."""
         return drive_sync(self._start(event))
 
-    async def check(self, event: StopEvent, *, within: float | None = None) -> Decision:
+    async def check(
+        self, event: StopEvent, *, within: float | None = None, progress: Progress | None = None
+    ) -> Decision:
         """Decide, count and record a stop, and notify the observers.
 
         Of a block only those of "decision" are notified. There is a decision `within` so many
         seconds: a gate that still runs by then is ended and has a problem. A command that had its
         share of the time has timed out; a function, or a command that began late, never blocks.
         Recording and notifying may take a second more, or an eighth of that time if less.
+        `progress` is called as in `decide`.
         """
         # A locked ledger must not block the loop's thread.
-        return await _drive(self._check(event, within=within, on_cancel=run_in_thread_or_here))
+        options = {"within": within, "progress": progress, "on_cancel": run_in_thread_or_here}
+        return await _drive(self._check(event, **options))
 
-    def check_sync(self, event: StopEvent, *, within: float | None = None) -> Decision:
+    def check_sync(
+        self, event: StopEvent, *, within: float | None = None, progress: Progress | None = None
+    ) -> Decision:
         """Do what `check` does from code that is not async, inside a running loop or not."""
         # What a running loop of this thread is deciding cannot end while we wait for it.
         patience = 0.0 if _in_a_running_loop() else WAIT_FOR_EQUAL
-        return drive_sync(self._check(event, within=within, wait_for_equal=patience))
+        options = {"within": within, "progress": progress, "wait_for_equal": patience}
+        return drive_sync(self._check(event, **options))
 
     def _start(self, event: StartEvent) -> Steps[str]:
         if not isinstance(event, StartEvent):

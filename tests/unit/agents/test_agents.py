@@ -3,7 +3,7 @@
 import pytest
 
 from notyet.agents import open_session, reopen
-from notyet.agents.agent_program import _LONGEST, Lines
+from notyet.run.agent_program import _LONGEST, Lines
 from notyet.errors import Refused
 
 

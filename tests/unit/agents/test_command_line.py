@@ -9,7 +9,7 @@ import stat
 import pytest
 
 from commands import until
-from notyet.agents import agent_program as running
+from notyet.run import agent_program as running
 from notyet.agents import open_session, reopen
 from notyet.run.proc import is_gone, start_time
 

@@ -7,7 +7,7 @@ import pytest
 
 from commands import running, until
 from notyet.agents import reopen
-from notyet.agents.agent_program import end_orphan
+from notyet.run.agent_program import end_orphan
 from notyet.run.proc import start_time
 from notyet.run.spawn import MARK
 

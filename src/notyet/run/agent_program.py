@@ -60,10 +60,21 @@ class AgentProgram:
     to another process (E2).
     """
 
-    def __init__(self, job: Job, on_line: Callable[[bytes], None]) -> None:
-        """Start it. Raises CannotStart, and then leaves no process behind."""
+    def __init__(
+        self,
+        job: Job,
+        on_line: Callable[[bytes], None] | None,
+        *,
+        on_stderr: Callable[[bytes], None] | None = None,
+    ) -> None:
+        """Start it. Raises CannotStart, and then leaves no process behind.
+
+        `on_line` gets the lines of its stdout; without it, the caller moves `stdin` and `stdout`.
+        """
         self._process = Process(job)
         self._on_line = on_line
+        self._on_stderr = on_stderr
+        self.on_exit: Callable[[], None] | None = None  # called before its pipes are closed
         self._lines = Lines()
         self._stderr = bytearray()
         self._loop = asyncio.get_running_loop()
@@ -82,12 +93,27 @@ class AgentProgram:
             raise CannotStart(start_failure(error, job.argv)) from None
         self.started = start_time(self.pid)
         self._watchdog.watch((self.pid,))
+        self._stdout = next(iter(self._process.outputs))
         self._listen()
 
     @property
     def pid(self) -> int:
         """The process id, which is also that of its group."""
         return self._process.pid
+
+    @property
+    def stdin(self) -> int:
+        """The descriptor that it reads from, for a caller that writes to it."""
+        return self._process.stdin
+
+    @property
+    def stdout(self) -> int:
+        """The descriptor that it writes to, for a caller that reads it."""
+        return self._stdout
+
+    def close_stdin(self) -> None:
+        """Close its stdin, once."""
+        self._forget(self._process.stdin)
 
     @property
     def code(self) -> int | None:
@@ -145,11 +171,12 @@ class AgentProgram:
 
     def _listen(self) -> None:
         process = self._process
+        self._fds |= {*process.outputs, process.stdin}
         for fd in process.outputs:
-            self._fds.add(fd)
-            self._loop.add_reader(fd, self._read, fd)
-        self._fds.add(process.stdin)
-        self._loop.add_writer(process.stdin, self._write)
+            if self._on_line is not None or fd != self._stdout:
+                self._loop.add_reader(fd, self._read, fd)
+        if self._on_line is not None:
+            self._loop.add_writer(process.stdin, self._write)
         if process.exit_fd >= 0:
             self._fds.add(process.exit_fd)
             self._loop.add_reader(process.exit_fd, self._look)
@@ -178,12 +205,18 @@ class AgentProgram:
             return False
         if self._process.outputs[fd] is self._process.wrote[1]:
             self._stderr += chunk
+            if self._on_stderr is not None:
+                self._on_stderr(chunk)
             if len(self._stderr) > 2 * _STDERR:
                 del self._stderr[:-_STDERR]
         else:
-            for line in self._lines.add(chunk):
-                self._on_line(line)
+            self._take(self._lines.add(chunk))
         return True
+
+    def _take(self, lines: list[bytes]) -> None:
+        assert self._on_line is not None
+        for line in lines:
+            self._on_line(line)
 
     def _write(self) -> None:
         process = self._process
@@ -204,11 +237,15 @@ class AgentProgram:
 
     def _drain(self) -> None:
         for fd in [fd for fd in self._process.outputs if fd in self._fds]:
+            if self._on_line is None and fd == self._stdout:
+                continue  # the caller reads it
             for _ in range(_PIPEFUL):
                 if not self._read(fd):
                     break
-        for line in self._lines.end():
-            self._on_line(line)
+        if self._on_line is not None:
+            self._take(self._lines.end())
+        if self.on_exit is not None:
+            self.on_exit()
 
     async def _end_group(self) -> None:
         if self._process.reaped:
