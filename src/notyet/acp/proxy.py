@@ -38,7 +38,9 @@ _METHOD = b'"method"'
 class Checker(Protocol):
     """What runs the gates; `gating` has the real one."""
 
-    sums_up: bool  # the agent's token counts are those of the whole session
+    @property
+    def sums_up(self) -> bool:
+        """Whether the agent's token counts are those of the whole session."""
 
     def starts(self, session: Session, *, is_new: bool) -> asyncio.Task[None] | None:
         """Note that a session was opened or loaded; prompts wait for the task."""
@@ -362,12 +364,12 @@ class Proxy:
         else:
             found = dict(value(message, "result") or {"stopReason": wire.END_TURN})
             found["stopReason"] = stop or found["stopReason"]
-            if isinstance(found.get("usage"), dict) and not self._checker.sums_up:
-                found["usage"] = {**found["usage"], **turn.spent}
             self._to_client(wire.result(turn.asked, self._with_meta(turn, found)))
 
     def _with_meta(self, turn: Turn, fields: Message) -> Message:
-        """Add what came of a turn that was changed."""
+        """Add what came of a turn that was changed, and the tokens of all its runs."""
+        if isinstance(fields.get("usage"), dict) and not self._checker.sums_up:
+            fields["usage"] = {**fields["usage"], **turn.spent}
         meta = fields.get("_meta")
         decision = turn.decision
         ours = {

@@ -6,6 +6,7 @@ import queue
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 
 AGENT = os.path.join(os.path.dirname(__file__), "scripted_agent.py")
 
@@ -28,8 +29,12 @@ class Editor:
         self.errors = []
         self._number = 0
         self._version = version
-        for target in (self._read, self._read_errors):
-            threading.Thread(target=target, daemon=True).start()
+        self._threads = [
+            threading.Thread(target=target, daemon=True)
+            for target in (self._read, self._read_errors)
+        ]
+        for thread in self._threads:
+            thread.start()
         self.agent = self.call("initialize", protocolVersion=version)
 
     def __enter__(self):
@@ -40,12 +45,18 @@ class Editor:
 
     def close(self):
         """Close our side; return the exit code."""
-        self.process.stdin.close()
+        with suppress(OSError):  # it may have ended already
+            self.process.stdin.close()
         try:
             return self.process.wait(20)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
+        finally:
+            for thread in self._threads:
+                thread.join()
+            self.process.stdout.close()
+            self.process.stderr.close()
 
     # -- sending
 

@@ -1,7 +1,7 @@
 """A scripted agent that speaks ACP, versions 1 and 2. What a prompt says is what it does.
 
-Each word of a prompt in capitals is an order: ASK (for permission), SLOW, CRASH, HANG, HUGE, SILENT,
-FAIL, REFUSE, EDIT=path, ODD (answers with another id), STEPS (a tool call, and words after it).
+Each word in capitals is an order: ASK (for permission), SLOW, CRASH, HANG, HUGE, SILENT, FAIL,
+REFUSE, EDIT=path, STEPS (a tool call between words), ODD (answers with another id), NOUSAGE.
 """
 
 import json
@@ -23,8 +23,8 @@ def send(message):
         sys.stdout.flush()
 
 
-def update(session, kind, **fields):
-    params = {"sessionId": session, "update": {"sessionUpdate": kind, **fields}}
+def update(session, what, /, **fields):
+    params = {"sessionId": session, "update": {"sessionUpdate": what, **fields}}
     send({"method": "session/update", "params": params})
 
 
@@ -59,50 +59,54 @@ def is_cancelled(session):
     return False
 
 
+def obey(session, word):
+    """Do what a word orders; return how the turn ends if that decides it."""
+    name, _, value = word.partition("=")
+    if name == "CRASH":
+        os._exit(7)
+    elif name == "ASK":
+        say(session, f"permission={json.dumps(ask(session))} ")
+    elif name == "HUGE":
+        say(session, "H" * 20_000_000)
+    elif name == "STEPS":
+        say(session, "first words", "m1")
+        update(session, "tool_call", toolCallId="t1", title="Run tests", kind="execute")
+        update(session, "tool_call_update", toolCallId="t1", status="completed")
+    elif name == "EDIT":
+        with open(value, "a", encoding="utf-8") as file:
+            file.write("edited\n")
+    elif name in {"SLOW", "HANG"}:
+        for _ in range(100 if name == "SLOW" else 100_000):
+            time.sleep(0.05)
+            if is_cancelled(session):
+                return "cancelled"
+    return ""
+
+
 def work(number, params):
     session = params["sessionId"]
     text = "\n".join(block.get("text", "") for block in params["prompt"])
     heard.setdefault(session, []).append(text)
-    words, stop = text.split(), "end_turn"
-    is_new = state["version"] != 1
+    words, is_new = text.split(), state["version"] != 1
     if "REFUSE" in words:
         send({"id": number, "error": {"code": -32602, "message": "no more prompts"}})
         return
     if is_new:
         send({"id": number, "result": {"messageId": f"u{len(heard[session])}"}})
         update(session, "state_update", state="running")
-    for word in words:
-        if word == "CRASH":
-            os._exit(7)
-        if word == "ASK":
-            say(session, f"permission={json.dumps(ask(session))} ")
-        if word == "HUGE":
-            say(session, "H" * 20_000_000)
-        if word == "STEPS":
-            say(session, "first words", "m1")
-            update(session, "tool_call", toolCallId="t1", title="Run tests", kind="execute")
-            update(session, "tool_call_update", toolCallId="t1", status="completed")
-        if word.startswith("EDIT="):
-            with open(word[5:], "a", encoding="utf-8") as file:
-                file.write("edited\n")
-        if word in {"SLOW", "HANG"}:
-            for _ in range(100 if word == "SLOW" else 100_000):
-                time.sleep(0.05)
-                if is_cancelled(session):
-                    stop = "cancelled"
-                    break
+    stop = next(filter(None, (obey(session, word) for word in words)), "end_turn")
     if "FAIL" in words:
         send({"id": number, "error": {"code": -32603, "message": "the model failed"}})
         return
     if "SILENT" not in words:
         say(session, f"prompts={len(heard[session])}", "m2")
-    if is_new:
-        update(session, "state_update", state="idle", stopReason=stop)
-        return
-    if "ODD" in words:
-        number = "another-id"
     usage = {"inputTokens": 10, "outputTokens": 2, "totalTokens": 12}
-    send({"id": number, "result": {"stopReason": stop, "usage": usage}})
+    more = {} if "NOUSAGE" in words else {"usage": usage}
+    if is_new:
+        update(session, "state_update", state="idle", stopReason=stop, **more)
+    else:
+        number = "another-id" if "ODD" in words else number
+        send({"id": number, "result": {"stopReason": stop, **more}})
 
 
 def open_session(number, method, params):
@@ -134,7 +138,7 @@ for line in sys.stdin:
     elif method == "_heard":
         send({"id": number, "result": heard.get(message["params"]["sessionId"], [])})
     elif method == "_odd":
-        sys.stdout.write('{ "weird" :  "\\u00e9", "jsonrpc":"2.0","id":%s,"result":1}\n' % number)
+        sys.stdout.write(f'{{ "weird" :  "\\u00e9", "jsonrpc":"2.0","id":{number},"result":1}}\n')
         sys.stdout.flush()
     elif method == "_garbage":
         sys.stdout.write("this is not JSON\n")
