@@ -7,7 +7,6 @@ import os
 from typing import TYPE_CHECKING
 
 from notyet.acp import wire
-from notyet.acp.turns import failed_call
 from notyet.config.find import state_folder, user_folder
 from notyet.config.load import Setup, load
 from notyet.config.off import switched_off
@@ -147,7 +146,7 @@ class Gating:
 
     def _failed_call(self, session: Session, end: Message, facts: Facts) -> str:
         signs = self._known.failures if self._known is not None else ()
-        return failed_call(session, end, facts, sums_up=self.sums_up, signs=signs)
+        return session.spending.failed_call(end, facts, sums_up=self.sums_up, signs=signs)
 
     async def _skip(
         self, turn: Turn, event: StopEvent, show: Callable[[bytes], None], cause: str, *words: str

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     State = Literal["working", "gating", "over"]
 
 _USAGE_FIELDS = Usage._fields
+_NO_TOKENS = "the agent ended its turn"
 
 
 class Session:
@@ -34,8 +35,7 @@ class Session:
         self.turn: Turn | None = None  # the newest one
         self.starting: asyncio.Task[None] | None = None
         self.waiting: list[bytes] = []  # lines of the client, until it has started
-        self.reports_usage = False
-        self.last_usage: object = None
+        self.spending = Spending()
 
     def working(self) -> Turn | None:
         """Return the turn that the agent works in."""
@@ -107,27 +107,40 @@ class Turn:
         )
 
 
-def failed_call(
-    session: Session, end: Message, facts: Facts, *, sums_up: bool, signs: tuple[str, ...]
-) -> str:
-    """Return why a turn ended without an answer of the model; empty if it seems to have one.
+class Spending:
+    """The tokens that a session's agent reports, by which a failed call of its model is told."""
 
-    Some agents say `end_turn` after a failed call. What tells: no word and no tool call, no usage
-    where the agent reports it, or a `sign` of the agent's at the start of its words. With
-    `sums_up` the usage is that of the whole session.
-    """
-    usage = end.get("usage")
-    before, session.last_usage = session.last_usage, usage or session.last_usage
-    used, session.reports_usage = session.reports_usage, session.reports_usage or bool(usage)
-    if not facts.has_acted:
-        return "the agent ended its turn without a word or a tool call"
-    if not usage and ("usage" in end or used):
-        return "the agent ended its turn and reports no tokens, as after a failed call of its model"
-    if sums_up and usage and usage == before:
-        return "the agent ended its turn and used no tokens, as after a failed call of its model"
-    if not usage and facts.text.startswith(signs):
-        return f"the agent's call of its model failed: {facts.text[:200]}"
-    return ""
+    def __init__(self) -> None:
+        self._is_reported = False
+        self._last: object = None
+        self._totals: dict[str, int] = {}
+
+    def of_this_turn(self, totals: dict[str, int]) -> dict[str, int]:
+        """Return what is new in counts of the whole session."""
+        before, self._totals = self._totals, totals
+        return {name: max(0, count - before.get(name, 0)) for name, count in totals.items()}
+
+    def failed_call(
+        self, end: Message, facts: Facts, *, sums_up: bool, signs: tuple[str, ...]
+    ) -> str:
+        """Return why a turn ended without an answer of the model; empty if it seems to have one.
+
+        Some agents say `end_turn` after a failed call. What tells: no word and no tool call, no
+        usage where the agent reports it, or a sign of the agent's at the start of its words. With
+        `sums_up` the usage is that of the whole session.
+        """
+        usage = end.get("usage")
+        before, self._last = self._last, usage or self._last
+        used, self._is_reported = self._is_reported, self._is_reported or bool(usage)
+        if not facts.has_acted:
+            return "the agent ended its turn without a word or a tool call"
+        if not usage and ("usage" in end or used):
+            return f"{_NO_TOKENS} and reports no tokens, as after a failed call of its model"
+        if sums_up and usage and usage == before:
+            return f"{_NO_TOKENS} and used no tokens, as after a failed call of its model"
+        if not usage and facts.text.startswith(signs):
+            return f"the agent's call of its model failed: {facts.text[:200]}"
+        return ""
 
 
 def _gemini_usage(end: Message) -> Usage | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from notyet.agents.acp import NAME as ACP
+from notyet.agents.acp import AcpSession
 from notyet.agents.command_line import CommandLineSession
 from notyet.agents.script import read_script
 from notyet.agents.scripted import ScriptedSession
@@ -18,10 +20,10 @@ if TYPE_CHECKING:
 
     from notyet.core.session import Session
 
-__all__ = ["AGENTS", "open_session", "reopen"]
+__all__ = ["ACP", "AGENTS", "open_session", "reopen"]
 
 _SCRIPTED = "scripted"
-AGENTS = (_SCRIPTED, *headless())
+AGENTS = (_SCRIPTED, ACP, *headless())
 
 
 def open_session(
@@ -36,10 +38,12 @@ def open_session(
     """Return a new conversation with an agent, or the one that `session` names.
 
     `args` are passed to the agent's program before ours; those of "scripted" are the path of its
-    script. `program` is another program to start, and `folder` is for transcripts.
-    Raises Refused for an unknown agent.
+    script, and those of "acp" the command line of an agent that speaks ACP. `program` is another
+    program to start, and `folder` is for transcripts. Raises Refused for an unknown agent.
     """
     _expect_known(name)
+    if name == ACP:
+        return AcpSession(args, cwd=cwd, session=session, folder=folder)
     if name != _SCRIPTED:
         return CommandLineSession(
             name, cwd=cwd, args=args, session=session, program=program, folder=folder
@@ -59,6 +63,8 @@ def reopen(ref: Mapping[str, object]) -> Session:
         _expect_known(name)
         if name == _SCRIPTED:
             return ScriptedSession.reopened(ref)
+        if name == ACP:
+            return AcpSession.reopened(ref)
         return CommandLineSession.reopened(ref)
     except (KeyError, TypeError, ValueError) as error:
         raise Refused(f"this is not the ref of a session: {error!r}") from None

@@ -56,7 +56,7 @@ class CommandLineSession:
         usual, self._command = headless()[name]
         self._cwd = os.path.abspath(cwd)
         self._args = tuple(args)
-        self._has_secrets = _may_hold_secrets(self._args)
+        self._has_secrets = may_hold_secrets(self._args)
         self._program = program or usual
         self._has_begun = self._is_named = session is not None
         if session is not None and self._command.takes_names and not _is_uuid(session):
@@ -293,5 +293,6 @@ def _is_uuid(text: str) -> bool:
         return False
 
 
-def _may_hold_secrets(args: Iterable[str]) -> bool:
+def may_hold_secrets(args: Iterable[str]) -> bool:
+    """Return True if an argument may hold a secret, so that it must not be stored."""
     return any(word in arg.casefold() for arg in args for word in _SECRETS)

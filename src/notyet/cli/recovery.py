@@ -6,6 +6,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
+from notyet.agents import ACP
 from notyet.ledger.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -34,13 +35,14 @@ def resume_command(
     session = str(ref.get("session") or session)  # it may have changed since the task began
     if not isinstance(agent, str) or not session:
         return ""
-    words = ["notyet", "with", f"scripted:{script}" if agent == "scripted" else agent]
+    forms = {"scripted": f"scripted:{script}", ACP: f"{ACP}:{ref.get('command')}"}
+    words = ["notyet", "with", forms.get(agent, agent)]
     if os.path.realpath(cwd) != os.path.realpath("."):
         words += ["--cwd", cwd]
     if workspace:
         words += ["--workspace", workspace]
     words += ["--resume", session, "go on"]
-    if isinstance(args, list) and args:
+    if agent != ACP and isinstance(args, list) and args:
         words += ["--", *map(str, args)]
     elif args is None and "args" in ref:  # not kept, because they may hold a secret
         words += ["--", "..."]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from notyet.agents import AGENTS
+from notyet.agents import ACP, AGENTS
 from notyet.cli.person import refuse
 from notyet.cli.streams import give_up, json_line
 from notyet.cli.times import duration
@@ -20,6 +21,7 @@ from notyet.core.remote import LOCAL, remote_from
 from notyet.core.text import clean
 from notyet.errors import NotyetError
 from notyet.hook.main import start_shipper
+from notyet.hosts.acp_agents import acp_agent
 from notyet.hosts.known_programs import headless
 from notyet.ledger.connection import default_path
 from notyet.share.settings import is_shared
@@ -36,6 +38,10 @@ EXAMPLES = (
     ),
     ('notyet with claude "Go on." --resume SESSION', "go on with a session of the agent"),
     ('notyet with claude "Add a test." -- --model opus', "what follows -- is for the agent"),
+    (
+        'notyet with acp:"goose acp" "Fix the build." --permit allow',
+        "any agent that speaks ACP; it may do what it asks for",
+    ),
     (
         'notyet with claude "Fix the build." --workspace ssh://dev@box/srv/app',
         "gates run on that machine",
@@ -86,7 +92,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "agent",
         metavar="AGENT",
         type=_agent,
-        help=f"{', '.join(headless())}; or scripted:FILE, to try things out",
+        help=f"{', '.join(headless())}; acp:'COMMAND', for any agent that speaks ACP; "
+        "or scripted:FILE, to try things out",
     )
     parser.add_argument("prompt", metavar="PROMPT", help="what it should do; - reads it from stdin")
     parser.add_argument("--cwd", metavar="DIR", default=".", help="the folder to work in")
@@ -104,9 +111,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--timeout", metavar="T", type=_seconds, help="for each of its runs, like 90s or 20m"
     )
     parser.add_argument(
+        "--permit",
+        choices=("ask", "allow", "deny"),
+        default="ask",
+        help="what an agent that speaks ACP may do when it asks; "
+        "without a terminal, `ask` denies (default: ask)",
+    )
+    parser.add_argument(
         "--resume", metavar="SESSION", type=_session, help="go on with this session of the agent"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
+
+
+_FORMS = {"scripted": "scripted:FILE", ACP: "acp:'COMMAND'"}  # those that take an argument
 
 
 def _agent(text: str) -> str:
@@ -116,9 +133,9 @@ def _agent(text: str) -> str:
         raise argparse.ArgumentTypeError(
             f"there is no agent {name!r}; {hint} ({', '.join(AGENTS)})"
         )
-    if bool(script) != (name == "scripted"):
-        what = "write scripted:FILE" if name == "scripted" else f"write {name}, without a colon"
-        raise argparse.ArgumentTypeError(f"only the scripted agent takes a file; {what}")
+    form = _FORMS.get(name, name)
+    if bool(script) != (name in _FORMS):
+        raise argparse.ArgumentTypeError(f"write {form}, not {text!r}")
     return text
 
 
@@ -213,23 +230,38 @@ def exit_code(result: Result) -> int:
 
 def _wrong(args: argparse.Namespace, prompt: str, cwd: str) -> str:
     """Return what is wrong with the command line."""
+    if args.agent.startswith(f"{ACP}:"):
+        try:
+            words = shlex.split(args.agent)
+        except ValueError as error:
+            return f"the command {args.agent} cannot be read: {error}"
+        if len(words) < 1 or not args.agent.partition(":")[2].strip():
+            return f"write {_FORMS[ACP]}"
     if not prompt.strip():
         where = "stdin" if args.prompt == "-" else "the prompt"
         return f"{where} is empty; write what the agent should do"
     if not os.path.isdir(cwd):
         there = "is not a folder" if os.path.exists(cwd) else "does not exist"
         return f"--cwd {cwd} {there}"
-    script = args.agent.partition(":")[2]
-    if script and not os.path.isfile(os.path.join(cwd, script)):
+    name, _, script = args.agent.partition(":")
+    if name != ACP and script and not os.path.isfile(os.path.join(cwd, script)):
         return f"there is no script {os.path.join(cwd, script)}"
     return ""
 
 
 def _missing(agent: str) -> str:
     """Return what to install if the program of an agent is not there."""
-    if agent not in headless():
+    name, _, words = agent.partition(":")
+    if name == ACP:
+        program = next(iter(shlex.split(words)), "")
+        known = acp_agent([program])
+        install = known.install if known is not None else ""
+    elif name in headless():
+        program, line = headless()[name]
+        install = line.install
+    else:
         return ""
-    program, line = headless()[agent]
     if shutil.which(program) is not None:
         return ""
-    return f"{program} is not installed, or not on the PATH; install it with: {line.install}"
+    how = f"; install it with: {install}" if install else ""
+    return f"{program} is not installed, or not on the PATH{how}"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from notyet.agents import open_session, reopen
+from notyet.agents import ACP, open_session, reopen
+from notyet.agents.acp import AcpSession
 from notyet.cli.progress import waiting
 from notyet.cli.recovery import resume_command, task_of_session
 from notyet.cli.signals import ended_in_order
@@ -110,7 +112,9 @@ class With:
         self._args = args
         self._prompt = prompt
         self._cwd = cwd
-        self._agent, _, self._script = args.agent.partition(":")
+        self._agent, _, script = args.agent.partition(":")
+        self._script = script if self._agent != ACP else ""
+        self._command = shlex.split(script) if self._agent == ACP else []
         self.screen = Screen(self._agent)
         self.signalled = 0  # the exit code for the signal that ended it
         self._gates = InForce()
@@ -193,9 +197,11 @@ class With:
                 self._session = open_session(
                     self._agent,
                     cwd=self._cwd,
-                    args=[self._script] if self._script else self._args.rest,
+                    args=[self._script] if self._script else [*self._command, *self._args.rest],
                     session=self._args.resume,
                 )
+                if isinstance(self._session, AcpSession):
+                    self._session.permit = self._permit
                 if self._args.resume:
                     self._check_resumable(ledger, self._session)
                 return await self._drive(supervisor, self._session)
@@ -236,6 +242,19 @@ class With:
         if again and self._has_begun and not went_well:
             self.screen.say(f"to go on with this session: {again}")
         return result
+
+    async def _permit(self, what: str) -> bool:
+        """Answer an agent that asks whether it may do something, as `--permit` says."""
+        if self._args.permit != "ask":
+            is_allowed = bool(self._args.permit == "allow")
+        elif self._presses is None or not self._presses.has_keyboard:
+            self.screen.say(f"denied, because there is no terminal to ask (--permit): {what}")
+            return False
+        else:
+            self.screen.say(f"may the agent do this? y or n: {what}")
+            is_allowed = await self._presses.answer()
+        self.screen.say(f"{'allowed' if is_allowed else 'denied'}: {what}")
+        return is_allowed
 
     def _check_resumable(self, ledger: Ledger, session: Session) -> None:
         """Refuse a session that does not exist, or that another task works in. Raises Refused."""

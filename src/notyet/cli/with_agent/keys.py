@@ -60,6 +60,27 @@ class Presses:
             self._loop.remove_signal_handler(number)
             signal.signal(number, handler)
 
+    @property
+    def has_keyboard(self) -> bool:
+        """Whether a person can press a key."""
+        return self._keyboard is not None and os.isatty(0)
+
+    async def answer(self) -> bool:
+        """Wait until a person presses y or n; return whether it was y."""
+        assert self._keyboard is not None
+        answered: asyncio.Future[bool] = self._loop.create_future()
+
+        def read(keys: bytes) -> None:
+            for key in keys.lower():
+                if key in b"yn" and not answered.done():
+                    answered.set_result(key == ord("y"))
+
+        self._keyboard.on_keys = read
+        try:
+            return await answered
+        finally:
+            self._keyboard.on_keys = None
+
     def restore_terminal(self) -> None:
         """Give the terminal back as it was."""
         if self._keyboard is not None:
@@ -89,6 +110,7 @@ class Keyboard:
         self._fd = fd
         self._loop = loop
         self._on_escape = on_escape
+        self.on_keys: Callable[[bytes], None] | None = None  # gets the others
         self._before: list[Any] | None = None  # how the terminal was
         self._escape: asyncio.TimerHandle | None = None  # pressed, unless more follows it
         self._watching: asyncio.TimerHandle | None = None
@@ -144,6 +166,8 @@ class Keyboard:
             self._escape = self._loop.call_later(_ALONE, self._on_escape)
         elif not keys:  # the terminal is gone, or another job's now
             self._pause()
+        elif self.on_keys is not None:
+            self.on_keys(keys)
 
 
 def is_foreground(fd: int) -> bool:
