@@ -88,6 +88,7 @@ class AcpSession:
         self._orphan = _NO_PROCESS
         self._is_reopened = False
         self._builder: TurnBuilder | None = None
+        self._asking: asyncio.Future[Message] | None = None
         self._sending = self._aborted = False
         self.on_news: Callable[[News], None] | None = None
 
@@ -139,10 +140,10 @@ class AcpSession:
                 self._transcript.refused(key)
             raise
         except asyncio.CancelledError:
-            await self._end_program()
+            await asyncio.shield(self._end_turn())
             raise
         finally:
-            self._sending, self._builder = False, None
+            self._sending, self._builder, self._asking = False, None, None
 
     def knows(self, key: str) -> bool | None:
         """Return whether a prompt arrived, from this process's memory or the transcript."""
@@ -201,11 +202,13 @@ class AcpSession:
             self._fates[key] = False
             return Turn(text="", stop_reason="cancelled")
         block = {"type": "text", "text": prompt}
+        asked = client.request(wire.PROMPT, {"sessionId": self.id, "prompt": [block]})
+        self._asking = asyncio.ensure_future(asked)
         try:
-            end = await client.request(wire.PROMPT, {"sessionId": self.id, "prompt": [block]})
+            end = await asyncio.shield(self._asking)
         except AgentError as error:
             builder.flush()
-            builder.fail(error)
+            builder.fail(str(error))
             end = {}
         else:
             builder.flush()
@@ -307,6 +310,20 @@ class AcpSession:
         return {"outcome": {"outcome": "cancelled"}}
 
     # -- the program
+
+    async def _end_turn(self) -> None:
+        """End a turn that nobody waits for; an agent that does not is ended itself."""
+        client, asking = self._client, self._asking
+        if client is None or client.ended.done() or asking is None or asking.done():
+            if asking is None:  # it was still starting
+                await self._end_program()
+            return
+        client.notify(wire.CANCEL, {"sessionId": self.id})
+        await asyncio.wait({asking}, timeout=_TO_STOP)
+        if not asking.done():
+            await self._end_program()
+        if not asking.cancelled():
+            asking.exception()  # it is nobody's
 
     def _give_up_on(self, client: Client, builder: TurnBuilder | None) -> None:
         """Kill an agent that does not end a cancelled turn."""

@@ -2,6 +2,7 @@
 
 Each word in capitals is an order: ASK (for permission), SLOW, CRASH, HANG, HUGE, SILENT, FAIL,
 REFUSE, EDIT=path, STEPS (a tool call between words), ODD (answers with another id), NOUSAGE.
+Its options are --no-load, --sign-in (sessions need an API key) and --slow-first (the first prompt).
 """
 
 import json
@@ -94,6 +95,8 @@ def work(number, params):
     if is_new:
         send({"id": number, "result": {"messageId": f"u{len(heard[session])}"}})
         update(session, "state_update", state="running")
+    if "--slow-first" in sys.argv and len(heard[session]) == 1:
+        words.append("HANG")
     stop = next(filter(None, (obey(session, word) for word in words)), "end_turn")
     if "FAIL" in words:
         send({"id": number, "error": {"code": -32603, "message": "the model failed"}})
@@ -124,8 +127,19 @@ for line in sys.stdin:
     if method == "initialize":
         state["version"] = message["params"]["protocolVersion"]
         info = {"name": "scripted", "version": "1"}
-        result = {"protocolVersion": state["version"], "agentInfo": info, "env": dict(os.environ)}
+        result = {
+            "protocolVersion": state["version"],
+            "agentInfo": info,
+            "agentCapabilities": {"loadSession": "--no-load" not in sys.argv},
+            "authMethods": [{"id": "scripted-api-key"}],
+            "env": dict(os.environ),
+        }
         send({"id": number, "result": result})
+    elif method == "authenticate":
+        state["signed_in"] = message["params"]["methodId"]
+        send({"id": number, "result": {}})
+    elif "--sign-in" in sys.argv and "signed_in" not in state:
+        send({"id": number, "error": {"code": -32000, "message": "Authentication required"}})
     elif method in {"session/new", "session/load", "session/resume", "session/fork"}:
         open_session(number, method, message["params"])
     elif method == "session/prompt":

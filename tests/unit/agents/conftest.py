@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
+from notyet.agents import open_session
 from notyet.run import agent_program as orphans
 from notyet.run import agent_program as running
-from notyet.agents import open_session
 
 FAKE = os.path.join(os.path.dirname(__file__), "fake_cli.py")
 

@@ -3,8 +3,8 @@
 import pytest
 
 from notyet.agents import open_session, reopen
-from notyet.run.agent_program import _LONGEST, Lines
 from notyet.errors import Refused
+from notyet.run.agent_program import _LONGEST, Lines
 
 
 def test_an_unknown_agent_is_said_with_the_one_that_was_meant():

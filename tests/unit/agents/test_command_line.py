@@ -9,8 +9,8 @@ import stat
 import pytest
 
 from commands import until
-from notyet.run import agent_program as running
 from notyet.agents import open_session, reopen
+from notyet.run import agent_program as running
 from notyet.run.proc import is_gone, start_time
 
 

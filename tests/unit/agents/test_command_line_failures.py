@@ -8,9 +8,9 @@ import signal
 import pytest
 
 from commands import until
-from notyet.run import agent_program as orphans
 from notyet.agents import command_line, open_session, reopen
 from notyet.errors import SendError
+from notyet.run import agent_program as orphans
 from notyet.run.proc import is_gone, start_time
 
 
