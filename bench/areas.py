@@ -19,10 +19,12 @@ AREAS = (
     Area("commands", "Command gates"),
     Area("engine", "Decisions in process"),
     Area("workspace", "A look at the files"),
+    Area("snapshot", "The snapshot of a session's start"),
     Area("ledger", "Ledger"),
     Area("log", "Looking back"),
     Area("screens", "The page"),
     Area("supervisor", "Supervised agents"),
     Area("stores", "Supervised agents on a file, on PostgreSQL, and bare DBOS"),
     Area("remote", "Gates over SSH"),
+    Area("acp", "Messages through notyet acp"),
 )

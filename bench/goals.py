@@ -144,6 +144,23 @@ GOALS = {
         limit=1.0,
         bound="A few times a second one connection is asked for `PRAGMA data_version`, which reads a few bytes of shared memory.",
     ),
+    # What gates beyond commands need.
+    "snapshot.status": Goal(
+        "a snapshot of 10,000 tracked files, in multiples of one git status",
+        limit=2.0,
+        bound="Git looks at every file to find what changed since its index was written, as for a status; then a tree is written, and noted.",
+    ),
+    # ACP.
+    "acp.copy": Goal(
+        "a message through `notyet acp`, in multiples of a program that copies two pipes line by line",
+        limit=1.43,
+        bound="Lines are taken in bundles, as many as a pipe holds; of an update only the bytes are searched, and its last ones are kept for the end of the turn.",
+    ),
+    "acp.memory": Goal(
+        "megabytes more after a million messages than after ten thousand",
+        limit=5.0,
+        bound="At most a megabyte of a turn's last lines is kept.",
+    ),
     # Growth.
     "growth.gates": Goal(
         "gates: 1 ... 1,000",

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from notyet.acp import wire
-from notyet.acp.pipes import Inlet, Outlet
+from notyet.acp.pipes import Inlet, Outlet, lines_in
 from notyet.run.agent_program import AgentProgram
 from notyet.run.spawn import Job
 
@@ -142,8 +142,8 @@ class Client:
         except TimeoutError:
             raise AgentError(f"it did not answer within {patience:g} s") from None
 
-    def _take(self, lines: list[bytes]) -> None:
-        for line in lines:
+    def _take(self, bundle: bytes) -> None:
+        for line in lines_in(bundle):
             message = wire.parse(line)
             if message is None:
                 continue

@@ -15,7 +15,7 @@ from notyet.core.event import Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_MOST_BYTES = 1024 * 1024  # kept of one turn
+_MOST_BYTES = 512 * 1024  # kept of one turn
 _MOST_TOOLS = 200  # names that are kept
 # The names of token counts: those of ACP's draft, and ours.
 _COUNTS = {
@@ -41,22 +41,22 @@ class Heard:
     """The last lines of a turn."""
 
     def __init__(self) -> None:
-        self._lines: deque[bytes] = deque()
+        self._bundles: deque[bytes] = deque()
         self._size = 0
         self._lost = False
 
-    def add(self, line: bytes) -> None:
-        """Keep a line; forget the oldest ones if there are too many."""
-        self._lines.append(line)
-        self._size += len(line)
-        while self._size > _MOST_BYTES and len(self._lines) > 1:
-            self._size -= len(self._lines.popleft())
+    def add(self, bundle: bytes) -> None:
+        """Keep lines; forget the oldest ones if there are too many."""
+        self._bundles.append(bundle)
+        self._size += len(bundle)
+        while self._size > _MOST_BYTES and len(self._bundles) > 1:
+            self._size -= len(self._bundles.popleft())
             self._lost = True
 
     def read(self, session: str) -> Facts:
         """Return what a session's lines say."""
         said = _Said()
-        for line in self._lines:
+        for line in b"".join(self._bundles).split(b"\n"):
             message = parse(line)
             found = value(message or {}, "params", "update")
             if isinstance(found, dict) and value(message or {}, "params", "sessionId") == session:

@@ -16,25 +16,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _CHUNK = 256 * 1024
-_HIGH = 4 * 1024 * 1024  # bytes that wait, from which on the other side is not read
-_LOW = 1024 * 1024  # below which it is read again
+_HIGH = 1024 * 1024  # bytes that wait, from which on the other side is not read
+_LOW = 256 * 1024  # below which it is read again
 
 
 class Inlet:
     """Reads lines from a descriptor, which it makes non-blocking, and gives them away in bundles.
 
-    Lines have no limit: one is given away when it is complete. The rest comes at the end.
+    A bundle is the bytes of whole lines. Lines have no limit: one is given away when it is
+    complete. The rest comes at the end.
     """
 
     def __init__(
         self,
         fd: int,
-        on_lines: Callable[[list[bytes]], None],
+        on_bundle: Callable[[bytes], None],
         on_end: Callable[[], None],
     ) -> None:
-        """`on_lines` gets lines with their newlines. Raises OSError for a descriptor of a file."""
+        """Begin to read. Raises OSError for a descriptor of a file."""
         self._fd = fd
-        self._on_lines = on_lines
+        self._on_bundle = on_bundle
         self._on_end = on_end
         self._parts: list[bytes] = []  # of a line that is not complete
         self._loop = asyncio.get_running_loop()
@@ -76,7 +77,7 @@ class Inlet:
         self.close()
         if self._parts:
             line, self._parts = b"".join(self._parts), []
-            self._on_lines([line])
+            self._on_bundle(line)
         self._on_end()
         return False
 
@@ -87,7 +88,14 @@ class Inlet:
             return
         whole = b"".join((*self._parts, chunk[:end]))
         self._parts = [chunk[end:]] if end < len(chunk) else []
-        self._on_lines([line + b"\n" for line in whole[:-1].split(b"\n")])
+        self._on_bundle(whole)
+
+
+def lines_in(bundle: bytes) -> list[bytes]:
+    """Return the lines of a bundle, with their newlines; the last one may have none."""
+    lines = [line + b"\n" for line in bundle.split(b"\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
 
 
 class Outlet:

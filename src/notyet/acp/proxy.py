@@ -17,6 +17,8 @@ import uuid
 from typing import TYPE_CHECKING, Protocol
 
 from notyet.acp import wire
+from notyet.acp.heard import Heard
+from notyet.acp.pipes import lines_in
 from notyet.acp.turns import Session, Turn
 from notyet.acp.wire import value
 from notyet.core.verdict import Block
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
 
     Write = Callable[[bytes], None]
 
-# Of a line that is passed on unread. A string cannot contain these bytes: its quotes are escaped.
+# Of lines that are passed on unread. A string cannot contain these bytes: its quotes are escaped.
 _UPDATES = (b'"method":"session/update"', b'"method": "session/update"')
-_ENDS = (b"stopReason", b"state_update")  # may stand in a line that matters
-_METHOD = b'"method"'
+# May stand in a line that matters. The first two are in every end of a turn.
+_MATTER = (b"stopReason", b"state_update", b'"result"', b'"error"')
 
 
 class Checker(Protocol):
@@ -72,9 +74,9 @@ class Proxy:
 
     # -- from the client
 
-    def from_client(self, lines: list[bytes]) -> None:
+    def from_client(self, bundle: bytes) -> None:
         """Take lines of the client."""
-        for line in lines:
+        for line in lines_in(bundle):
             message = wire.parse(line)
             try:
                 passes = message is None or (
@@ -155,10 +157,13 @@ class Proxy:
 
     # -- from the agent
 
-    def from_agent(self, lines: list[bytes]) -> None:
+    def from_agent(self, bundle: bytes) -> None:
         """Take lines of the agent."""
+        if self._are_quick(bundle):
+            self._to_client(bundle)
+            return
         passed: list[bytes] = []
-        for line in lines:
+        for line in lines_in(bundle):
             if self._is_quick(line):
                 passed.append(line)
                 continue
@@ -176,11 +181,24 @@ class Proxy:
         if passed:
             self._to_client(b"".join(passed))
 
+    def _are_quick(self, bundle: bytes) -> bool:
+        """Return True for updates of one turn that need not be parsed; keep them for its end."""
+        turn = self._working[0].working() if len(self._working) == 1 else None
+        if turn is None:
+            return False
+        count = bundle.count(b"\n")
+        if sum(map(bundle.count, _UPDATES)) != count or any(word in bundle for word in _MATTER):
+            return False
+        if bundle.count(turn.session.mark) < count or not bundle.endswith(b"\n"):
+            return False
+        turn.heard.add(bundle)
+        return True
+
     def _is_quick(self, line: bytes) -> bool:
         """Return True for an update that need not be parsed; keep it if it is of a turn."""
         if _UPDATES[0] not in line and _UPDATES[1] not in line:
             return False
-        if any(end in line for end in _ENDS):
+        if _MATTER[0] in line or _MATTER[1] in line:
             return False
         is_known = not self._working
         for session in self._working:
@@ -254,7 +272,7 @@ class Proxy:
         """Pass on what waited until the files at the start were known."""
         session.starting, waiting = None, session.waiting
         session.waiting = []
-        self.from_client(waiting)
+        self.from_client(b"".join(waiting))
 
     def _passes_answer(self, turn: Turn, message: Message, line: bytes) -> bool:
         """Take the answer to a prompt, the client's or ours."""
@@ -333,6 +351,7 @@ class Proxy:
         if turn.state == "gating" and turn.close_display is not None:
             turn.close_display()
         turn.state = "over"
+        turn.heard = Heard()  # of a long session, only what is open is kept
         self._rest(turn)
         if turn.check is not None and turn.check is not asyncio.current_task():
             turn.check.cancel()
