@@ -39,6 +39,10 @@ notyet replay --run & pid=$!
 until [ -e started ]; do sleep 0.05; done
 """
 )
+ACP = """mkfifo editor; sleep 60 > editor &
+env --default-signal=INT notyet acp -- sh -c 'touch started; cat' < editor & pid=$!
+until [ -e started ]; do sleep 0.05; done
+"""
 SERVES = """notyet page --no-open > address & pid=$!
 until [ -s address ]; do sleep 0.05; done
 """
@@ -107,6 +111,13 @@ notyet trust --yes --read claude > /dev/null
     ("with", 137): HANGS
     + """id=$(notyet tasks --json | grep -o '"id": "t[a-z0-9]*"' | head -1 | cut -d '"' -f 4)
 notyet tasks kill $id; wait $pid""",
+    ("acp", 0): "sleep 0.1 | notyet acp -- cat",
+    ("acp", 2): "notyet acp",
+    ("acp", 127): "echo | notyet acp -- no-such-agent",
+    ("acp", 129): ACP + "kill -HUP $pid; wait $pid",
+    ("acp", 130): ACP + "kill -INT $pid; wait $pid",
+    ("acp", 143): ACP + "kill -TERM $pid; wait $pid",
+    ("acp", 137): "sleep 60 | notyet acp -- sh -c 'kill -KILL $$'",
     ("tasks", 0): "notyet tasks",
     ("tasks", 1): "notyet tasks show tk3",
     ("submit", 0): FLEET + "notyet submit Go. --queue agents --agent claude",

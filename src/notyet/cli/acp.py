@@ -34,6 +34,11 @@ An editor starts this command and speaks ACP with it over stdin and stdout. Gate
 force in the folder of each session; what they come to is shown in the editor. Messages about the
 gates go to stderr, where editors keep the logs of agents. The exit code is the agent's.
 """
+# Added to errors of argparse that contain these words.
+HINTS = {
+    "unrecognized arguments: ": "the agent's command goes after --, as in: "
+    "notyet acp -- gemini --acp"
+}
 CANNOT_START = 127
 _CANNOT_WATCH = "an editor starts notyet acp, and speaks to it over pipes; stdin is {}"
 
