@@ -10,17 +10,18 @@ import json
 import os
 import subprocess
 import sys
-from hashlib import blake2b
+import tempfile
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from notyet.core.text import listed, visible
-from notyet.gates.changed_files import changed_files
+from notyet.gates.changed_files import changed_files, contents_of
 from notyet.gates.globs import matches_any
 from notyet.gates.kinds import FILES
 from notyet.gates.session import root_of
 from notyet.gates.working_tree import Unclear, WorkingTree, split_by_length
 from notyet.git.run import Unknown
+from notyet.hosts.hook_answers import json_object
 from notyet.hosts.notyet.hooks import write_event
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from notyet.gates.question import Question
 
 _MOST_NAMED = 10
+_MOST_READ = 8 * 1024 * 1024  # bytes that a check prints
 _BROKEN = 126  # exit code of a command that could not be run
 
 
@@ -44,13 +46,33 @@ def check(question: Question) -> int:
     if not changed:
         return _run(question, files)
     said = f"`{visible(fix)}` changed {listed([visible(name) for name in changed], _MOST_NAMED)}"
-    code = _run(question, files, to=sys.stderr)
-    if code:
-        sys.stderr.write(f"{said}; the check ran after that.\n")
+    with tempfile.TemporaryFile() as printed:
+        code = _run(question, files, to=printed)
+        printed.seek(0)
+        output = printed.read(_MOST_READ)
+    answer = _with_fix(question, json_object(output) or {}, code, said)
+    if answer:
+        sys.__stdout__.write(json.dumps(answer))  # type: ignore[union-attr]  # it is open
         return code
-    answer = {"decision": "allow", "reason": said, "systemMessage": f"{question.gate}: {said}"}
-    sys.__stdout__.write(json.dumps(answer))  # type: ignore[union-attr]  # it is open
-    return 0
+    sys.stderr.write(f"{output.decode('utf-8', 'replace')}\n{said}; the check ran after that.\n")
+    return code
+
+
+def _with_fix(
+    question: Question, reply: dict[str, Any], code: int, said: str
+) -> dict[str, Any] | None:
+    """Return the answer of a check, and what the fixer changed; None if its exit code decides."""
+    is_decided = reply.get("decision") is not None or reply.get("continue") is False
+    if not is_decided and code not in _passes(question):
+        return None
+    answer = reply if is_decided else {"decision": "allow"}
+    told = filter(None, (str(answer.get("systemMessage") or ""), f"{question.gate}: {said}"))
+    because = filter(None, (str(answer.get("reason") or ""), said))
+    return answer | {"reason": "\n".join(because), "systemMessage": " | ".join(told)}
+
+
+def _passes(question: Question) -> Sequence[int]:
+    return question.options.get("pass_codes") or (0,)
 
 
 def files_of(question: Question) -> list[str]:
@@ -90,28 +112,19 @@ def commands_for(command: Mapping[str, Any], files: Sequence[str]) -> list[list[
 
 
 def _run(question: Question, files: Sequence[str], to: Any = None) -> int:
-    """Run the check on each part of the files; return the first exit code that is not 0."""
-    found = 0
-    for argv in commands_for(question.command, files):
-        code = _call(question, argv, to)
-        found = found or code
-    return found
+    """Run the check on each part of the files; return the first exit code that does not pass."""
+    passes = _passes(question)
+    codes = [_call(question, argv, to) for argv in commands_for(question.command, files)]
+    return next((code for code in codes if code not in passes), passes[0])
 
 
 def _fix(question: Question, fix: str, files: Sequence[str]) -> list[str]:
     """Run the fixer; return the files that it changed. That it fails is left to the check."""
-    before = {name: _digest(name) for name in files}
+    before = contents_of(os.getcwd(), files)
     for argv in commands_for({"script": fix}, files):
         _call(question, argv, sys.stderr)
-    return [name for name in files if _digest(name) != before[name]]
-
-
-def _digest(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return blake2b(file.read(), digest_size=16).digest()
-    except OSError:  # deleted, or a folder
-        return b""
+    after = contents_of(os.getcwd(), files)
+    return [name for name in files if before[name] != after[name]]
 
 
 def _call(question: Question, argv: Sequence[str], to: Any) -> int:
