@@ -24,12 +24,13 @@ def root(git_project, monkeypatch):
 def run(root, capfd):
     """Return a function that lets a gate run; it returns the exit code and what it printed."""
 
-    def ask(script, **options):
+    def ask(script, *, seconds=60.0, **options):
         about = Question(
             event=StopEvent(host="claude", session_id="s", cwd=str(root)),
             gate="lint",
             options={"kind": "run", "pass_codes": [0], **options},
             command={"script": script, "dir": str(root)},
+            seconds=seconds,
         )
         code = check(about)
         sys.__stdout__.flush()
@@ -71,6 +72,13 @@ def test_a_check_that_fails_after_a_fix_is_shown_with_it(root, run):
     assert (code, out) == (3, "")
     assert err.startswith("bad\n")
     assert "changed file.txt; the check ran after that." in err
+
+
+def test_a_fix_that_hangs_is_named_and_nothing_else_runs(root, run):
+    (root / "file.txt").write_text("two\n")
+    answer, out, _ = run("echo checked", fix="sleep 100", seconds=1.0)
+    assert answer.problem == "`sleep 100` did not finish in 1 s, so nothing checked"
+    assert not out
 
 
 def test_a_fix_that_fails_or_changes_nothing_leaves_it_to_the_check(root, run):
