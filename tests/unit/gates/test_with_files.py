@@ -76,8 +76,8 @@ def test_a_check_that_fails_after_a_fix_is_shown_with_it(root, run):
 
 def test_a_fix_that_hangs_is_named_and_nothing_else_runs(root, run):
     (root / "file.txt").write_text("two\n")
-    answer, out, _ = run("echo checked", fix="sleep 100", seconds=1.0)
-    assert answer.problem == "`sleep 100` did not finish in 1 s, so nothing checked"
+    answer, out, _ = run("echo checked", fix="exec sleep 100", seconds=1.0)
+    assert answer.problem == "`exec sleep 100` did not finish in 1 s, so nothing checked"
     assert not out
 
 
