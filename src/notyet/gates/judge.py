@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from notyet.run.process import Process
 
 CALLS = 5  # in a session, unless the gate says otherwise
-_MOST_CALLS = 10_000
+_MOST_CALLS = 1_000
 _EXAMPLE = 'with = "claude -p --model haiku"'
 _SHARE = 0.95  # of the gate's seconds, so that we can say that the judge took too long
 _HEAD = 64 * 1024  # bytes; as many again, and more, are kept from the end
