@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import shlex
 import sys
 from typing import TYPE_CHECKING
@@ -104,7 +105,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _rehearse(args: argparse.Namespace, cwd: str) -> Rehearsal:
     """Run the gates with progress on the terminal; a signal ends them too."""
-    stop = described_stop(args, cwd)
+    # A session of its own: what a judge may cost in one is counted for agents.
+    stop = described_stop(args, cwd, f"check-{secrets.token_hex(8)}")
     with ended_in_order(sweep), Progress("looking at the files ...") as progress:
         return rehearse(
             stop,

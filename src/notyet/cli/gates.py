@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,7 @@ from notyet.config.gate_schema import GATE
 from notyet.config.load import NO_LOOK, load
 from notyet.core.gate import Command, machine_of
 from notyet.core.text import visible
-from notyet.gates.kinds import ABOUT_GIT, COMMAND_KEYS, KINDS, LAST, Kind
+from notyet.gates.kinds import ABOUT_GIT, COMMAND_KEYS, FILES, KINDS, LAST, Kind
 from notyet.gates.presets import PRESETS
 from notyet.status.overview import agents_of, near, untrusted_gates
 
@@ -298,6 +299,7 @@ class _Pages(_Screen):
         kind = _own_kind(gate)
         uses = gate.check.options.get("uses", "") if isinstance(gate.check, Command) else ""
         explained = [uses or kind, *(key for key in _options(gate) if key in COMMAND_KEYS)]
+        explained += ["{files}"] if FILES in _runs(gate) + str(_options(gate).get("fix")) else []
         place = machine_of(gate, workspace)
         facts = {
             "runs": _runs(gate),
@@ -308,7 +310,7 @@ class _Pages(_Screen):
             **{key: _said(value) for key, value in _options(gate).items()},
             "observes": "it never sends an agent back" if gate.observe else "",
             "trust": "" if trusted else "not trusted, so it does not run; review: notyet trust",
-            "explained": ", ".join(f"notyet gates {name}" for name in explained),
+            "explained": ", ".join(f"notyet gates {shlex.quote(name)}" for name in explained),
         }
         where = _where(gate, self._cwd)
         self.title(f"gate {gate.name}" + (f" ({where})" if where else ""))

@@ -73,8 +73,11 @@ def add_event_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def described_stop(args: argparse.Namespace, cwd: str) -> DescribedStop:
-    """Return the stop that the options describe. Raises NotyetError."""
+def described_stop(args: argparse.Namespace, cwd: str, session: str = _MADE_UP) -> DescribedStop:
+    """Return the stop that the options describe; a made-up one has this session.
+
+    Raises NotyetError.
+    """
     changes: dict[str, Any] = {
         name: getattr(args, name) or None for name in NAMES if getattr(args, name) is not None
     }
@@ -92,7 +95,7 @@ def described_stop(args: argparse.Namespace, cwd: str) -> DescribedStop:
     # A made-up stop with such a name is a subagent's.
     if not args.event and not changes.keys().isdisjoint(NAMES):
         changes["scope"] = "subagent"
-    return _made_up(args.as_host or DEFAULT, cwd, changes)
+    return _made_up(args.as_host or DEFAULT, cwd, session, changes)
 
 
 def read_stop(stop: DescribedStop, environ: Mapping[str, str]) -> StopEvent:
@@ -112,7 +115,7 @@ def read_stop(stop: DescribedStop, environ: Mapping[str, str]) -> StopEvent:
     return stop.changed(event)
 
 
-def _made_up(host: str, cwd: str, changes: dict[str, Any]) -> DescribedStop:
+def _made_up(host: str, cwd: str, session: str, changes: dict[str, Any]) -> DescribedStop:
     """Return a made-up stop in the words of a host."""
     is_subagent = changes.get("scope") == "subagent"
     scope: Scope = "subagent" if is_subagent else "agent"
@@ -124,7 +127,7 @@ def _made_up(host: str, cwd: str, changes: dict[str, Any]) -> DescribedStop:
     event = StopEvent(
         scope=scope,
         host=host,
-        session_id=_MADE_UP,
+        session_id=session,
         agent_id=_MADE_UP if is_subagent else None,  # every host gives them one
         cwd=cwd,
     )

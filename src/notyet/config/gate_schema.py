@@ -7,6 +7,7 @@ from dataclasses import replace
 from notyet.config.document import described
 from notyet.config.shapes import (
     Choice,
+    CommandGlob,
     Either,
     Field,
     FileGlob,
@@ -118,7 +119,7 @@ _KIND_FIELDS = {
         doc="Globs of files that the guard does not look at.",
     ),
     "ran": Field(
-        ListOf(item=Text(line=True), least=1),
+        ListOf(item=CommandGlob(), least=1),
         vital=True,
         also=("evidence",),
         doc="Instead of `run`: globs of commands. It passes if the agent's transcript shows that "

@@ -287,6 +287,20 @@ class Glob(Shape):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CommandGlob(Text):
+    """A glob of commands, on one line."""
+
+    line: bool = True
+
+    def parse(self, value: str) -> str:
+        clean = super().parse(value)
+        problem = glob_error(clean)
+        if problem:
+            raise ShapeError(f"is not a valid pattern: {problem}")
+        return clean
+
+
+@dataclass(frozen=True, kw_only=True)
 class Whole(Shape):
     """A whole number. `never` is one in the range that makes no sense, `because`."""
 

@@ -42,6 +42,8 @@ _MOST_BRIEFED = 30
 _LONGEST_PATH = 300  # bytes; half a path would be of no use
 _LEAST_TAIL = 80
 _LONGEST_TASK = 1_000  # bytes
+_LONGEST_FIXED = 300
+_MOST_FIXED = 2
 CONTINUATION = "[Stop hook requested continuation]"  # before what Mux tells a main agent (K17)
 
 _ADVICE = (
@@ -69,6 +71,7 @@ _LAST_OF_SUBAGENT = (
     "This is the last send-back: after your next stop your report is delivered. If a check still "
     "fails then, name it in your report: the agent that started you reads nothing else."
 )
+_READ = "Read that again before you edit it."
 _SAME = "It is the same failure as last time, and no file has changed since."
 _STUCK_NEXT = (
     "If it fails in the same way once more, with no file changed, you are not sent back again: "
@@ -99,6 +102,7 @@ class SendBack(Record, kw_only=True):
     is_asked_once: bool = False  # its host tells us of no other stop in this turn
     forgets_answers: bool = False
     task: str = ""  # what the agent was asked for; said to one whose answer is not kept
+    fixed: tuple[str, ...] = ()  # what gates that passed changed before they checked
 
 
 def compose(back: SendBack) -> tuple[str, list[str]]:
@@ -194,9 +198,11 @@ def _others(back: SendBack) -> list[str]:
         "Could not run": [r for r in others if isinstance(r.answer, Problem)],
         "Not run yet": [r for r in others if r.answer is None],
     }
-    return [
+    lines = [
         f"{what}: {_names([r.gate for r in which])}." for what, which in groups.items() if which
     ]
+    fixed = [f"{shortened(words, _LONGEST_FIXED)}. {_READ}" for words in back.fixed[:_MOST_FIXED]]
+    return lines + fixed
 
 
 def _names(names: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from notyet.core.gate import EVERY_AGENT, file_of
+from notyet.core.gate import EVERY_AGENT, Command, file_of
 from notyet.core.limits import limit_in_force, used
 from notyet.core.matcher import fits
 from notyet.core.message import SendBack, compose
@@ -13,7 +13,7 @@ from notyet.core.verdict import Allow, Block, Decision, Halt, Problem, Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from notyet.core.event import StopEvent
     from notyet.core.gate import Gate
@@ -211,11 +211,23 @@ def _sent_back(
         is_asked_once=plan.event.host_cap == _CAP_OF_ONE,
         forgets_answers=plan.event.forgets_answers,
         task=plan.event.task or "",
+        fixed=_fixed(plan, by_gate),
     )
     prompt, cut = compose(back)
     reason = joined([block.because for _, block in tally.blocks])
     words, reason = bounded(prompt, _MOST_WORDS), bounded(reason, _MOST_WORDS)
     return Block(prompt=words, reason=reason, extend=tally.extend), cut
+
+
+def _fixed(plan: Plan, by_gate: Mapping[str, Report]) -> tuple[str, ...]:
+    """Return what the `fix` of each gate that passed changed: the agent knows older files."""
+    fixing = (g for g in plan.gates if isinstance(g.check, Command) and "fix" in g.check.options)
+    reports = (by_gate[gate.name] for gate in fixing if gate.name in by_gate)
+    return tuple(
+        f"{report.gate}: {report.answer.note}"
+        for report in reports
+        if isinstance(report.answer, Allow) and report.answer.note and not report.spared
+    )
 
 
 def _sent_back_by(

@@ -7,8 +7,10 @@ last commit.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,12 +19,13 @@ from notyet.git.run import Unknown
 from notyet.git.snapshot import quoted_path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from notyet.gates.question import Question
     from notyet.gates.working_tree import WorkingTree
 
 _HUNK = re.compile(rb"^@@ -\d++(?:,\d++)? \+(\d++)(?:,(\d++))? @@", re.MULTILINE)
+_LARGEST = 16 * 1024 * 1024  # bytes of a file that is read to see whether it changed
 _WHOLE = range(1, 2**62)  # line numbers
 _DIFF = ("-U0", "--text", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
 
@@ -99,3 +102,21 @@ def _uncommitted(tree: WorkingTree, why: str) -> ChangedFiles:
         base="HEAD",
         before={name: name for name in tracked if tree.has(f"HEAD:{name}")},
     )
+
+
+def contents_of(folder: str, files: Iterable[str]) -> dict[str, str]:
+    """Return what tells whether each file was rewritten: a digest, of large ones the time."""
+    found = {}
+    for name in files:
+        path = os.path.join(folder, name)
+        try:
+            about = os.lstat(path)
+            if not stat.S_ISREG(about.st_mode) or about.st_size > _LARGEST:
+                found[name] = f"{about.st_mode} {about.st_size} {about.st_mtime_ns}"
+                continue
+            with open(path, "rb") as file:
+                digest = hashlib.blake2b(file.read()).hexdigest()
+            found[name] = f"{about.st_mode} {digest}"
+        except OSError:  # removed meanwhile, or not ours to read
+            found[name] = ""
+    return found

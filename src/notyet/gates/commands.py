@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # After these, a name may mean something else, or the exit code of the text may be another.
 _ALTERING = names("trap alias eval hash enable shopt builtin unalias")
 _LEAVING = names("exit return exec logout break continue kill")
+_STARTING = names("command time -p")  # in front of a command, which stays one of the shell
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
 HIDDEN = "its exit code is not the one that the line ends with"
 
@@ -34,6 +35,7 @@ class RanCommand:
     why: str = ""  # it is not proven
     folder: str | None = ""  # where `cd` led before, relative to the start; None: not known
     writes: bool = False
+    concurrent: bool = False  # others of the text may have run at the same time
 
     @property
     def text(self) -> str:
@@ -60,13 +62,23 @@ class _State:
     errexit: bool = False
     spoiled: str = ""  # why nothing that follows is proven
 
+    def meet(self, other: _State) -> None:
+        """Keep what is true in both: a part of the text that may not have run led from one."""
+        self.folder = self.folder if self.folder == other.folder else None
+        self.pipefail &= other.pipefail
+        self.errexit &= other.errexit
+        self.spoiled = self.spoiled or other.spoiled
+
 
 class _Walk:
     """Goes through a script as the shell does, and notes the commands."""
 
-    def __init__(self, found: list[RanCommand], depth: int = 0) -> None:
+    def __init__(
+        self, found: list[RanCommand], depth: int = 0, *, is_concurrent: bool = False
+    ) -> None:
         self._found = found
         self._depth = depth
+        self._is_concurrent = is_concurrent
 
     def script(self, script: Script, state: _State, *, proven: bool, why: str) -> None:
         """Note all commands; `proven`: the script is known to have exited with 0."""
@@ -77,20 +89,32 @@ class _Walk:
                 is_proven, reason = False, "it runs in the background (`&`)"
             elif not is_last and not (state.errexit and not and_or.operators):
                 is_proven, reason = False, f"a `;` or a new line follows, so {HIDDEN}"
+            before, was_concurrent = _State(**vars(state)), self._is_concurrent
+            self._is_concurrent |= and_or.is_background
             self._and_or(and_or, state, proven=is_proven, why=reason)
+            self._is_concurrent = was_concurrent
+            if and_or.is_background:
+                state.meet(before)
 
     def _and_or(self, and_or: AndOr, state: _State, *, proven: bool, why: str) -> None:
         operators = and_or.operators
         last_or = max((n for n, sign in enumerate(operators) if sign == "||"), default=-1)
         is_strict = last_or >= 0 and _always_fails(and_or.pipelines[last_or + 1])
         is_strict = is_strict and operators.count("||") == 1 and last_or == len(operators) - 1
+        sure = state  # after the first pipeline, which always runs
         for number, pipeline in enumerate(and_or.pipelines):
             # Only what follows the last `||` must have succeeded; with `|| exit 1`, all before it.
             holds = number <= last_or if is_strict else number > last_or + (last_or >= 0)
             is_proven, reason = proven, why
             if proven and not holds and last_or >= 0:
                 is_proven, reason = False, f"`||` is there, so {HIDDEN}"
+            before = _State(**vars(state))
             self._pipeline(pipeline, state, proven=is_proven, why=reason)
+            if number == 0:
+                sure = _State(**vars(state))
+            elif operators[number - 1] == "||":
+                state.meet(before)
+        state.meet(sure)
 
     def _pipeline(self, pipeline: Pipeline, state: _State, *, proven: bool, why: str) -> None:
         if pipeline.is_negated and proven:
@@ -102,22 +126,25 @@ class _Walk:
                 is_proven, reason = False, f"its output goes into a pipe, so {HIDDEN}"
             if state.spoiled:
                 is_proven, reason = False, state.spoiled
-            own = state if len(pipeline.parts) == 1 else _State(**vars(state))
+            is_alone = len(pipeline.parts) == 1
+            own = state if is_alone else _State(**vars(state))
+            was_concurrent = self._is_concurrent
+            self._is_concurrent |= not is_alone
             if isinstance(part, list):
                 # The shell forgets `set -e` in a subshell that `&&` or `||` follows.
                 own = _State(**{**vars(state), "errexit": False})
                 self.script(part, own, proven=is_proven, why=reason)
             else:
                 self._simple(part, own, proven=is_proven, why=reason)
+            self._is_concurrent = was_concurrent
 
     def _simple(self, simple: Simple, state: _State, *, proven: bool, why: str) -> None:
         words = simple.words
-        name = words[0].text if words else ""
         inner = _inner_script(words)
         if inner is not None and self._depth < DEEPEST:
             text, own = inner
             own.folder = state.folder
-            walk = _Walk(self._found, self._depth + 1)
+            walk = _Walk(self._found, self._depth + 1, is_concurrent=self._is_concurrent)
             walk.script(parsed(text), own, proven=proven, why=why)
             return
         self._found.append(
@@ -127,16 +154,28 @@ class _Walk:
                 why=why,
                 folder=state.folder,
                 writes=simple.writes,
+                concurrent=self._is_concurrent,
             )
         )
-        if name in {"cd", "pushd"}:
-            state.folder = _entered(state.folder, words)
-        elif name == "popd":
-            state.folder = None
-        elif name == "set":
-            _set(state, [word.text for word in words[1:]])
-        elif name in _ALTERING or name in _LEAVING:
-            state.spoiled = f"`{name}` comes before it"
+        _follow(state, words)
+
+
+def _follow(state: _State, words: list[Word]) -> None:
+    """Note what a command of the shell itself does to it."""
+    at = 0  # of the command: `A=1 exit` and `command exit` leave the shell as well
+    while at < len(words) and (ASSIGNMENT.match(words[at].raw) or words[at].text in _STARTING):
+        at += 1
+    if at == len(words):
+        return
+    name = words[at].text
+    if name in {"cd", "pushd"}:
+        state.folder = None if at else _entered(state.folder, words)
+    elif name == "popd":
+        state.folder = None
+    elif name == "set" and not at:
+        _set(state, [word.text for word in words[1:]])
+    elif name in _ALTERING | _LEAVING | {"set"} or (words[at].is_dynamic and "/" not in name):
+        state.spoiled = f"`{name}` comes before it"
 
 
 def _always_fails(pipeline: Pipeline) -> bool:
@@ -208,7 +247,8 @@ def _inner_script(words: list[Word]) -> tuple[str, _State] | None:
 
 # -- commands that start other commands
 
-# Options without a value, options with one, and how many words stand before the command.
+# Options without a value, options with one, and how many words stand before the command. Those that
+# lead to another folder are missing: behind them, no command is found.
 _Wrapper = tuple[frozenset[str], frozenset[str], int]
 _NONE: frozenset[str] = frozenset()
 _UV = names(
@@ -220,7 +260,7 @@ _UV = names(
 _UV_VALUES = names(
     """
     --extra --group --no-group --only-group --with --with-editable --with-requirements
-    --python -p --package --project --directory --env-file --index --index-url
+    --python -p --package --project --env-file --index --index-url
     """
 )
 _WRAPPERS: dict[tuple[str, ...], _Wrapper] = {
@@ -284,7 +324,7 @@ def _unwrapped(words: tuple[str, ...], written: tuple[str, ...]) -> tuple[str, .
     if ASSIGNMENT.match(written[0]):
         return written[1:]
     if words[0] == "env":
-        return _after_options(words[1:], frozenset({"-i", "-"}), frozenset({"-u", "-C"}), 0)
+        return _after_options(words[1:], frozenset({"-i", "-"}), frozenset({"-u"}), 0)
     if _PYTHON.fullmatch(words[0]) or words[:2] == ("coverage", "run"):
         rest = _after_python(words)
         if rest is not None:

@@ -43,23 +43,25 @@ _IDLE = names("""
     --touch --if-present --ignore-scripts --show-only --showConfig --print-config
     --skip-tests --exit-zero --noop --suppress-tests-failed-exit-code
     --suppress-no-test-exit-code -h -DskipTests -DskipTests=true -Dmaven.test.skip
-    -Dmaven.test.skip=true
+    -Dmaven.test.skip=true -Dmaven.test.failure.ignore -Dmaven.test.failure.ignore=true
+    --fail-never --ignore-errors --no-run-tests --nobuild --exclude-task
     """)
 _IDLE_FOR = {
     "go": {"-list", "-c", "-n"},
-    "make": {"-n", "-q", "-t", "-p"},
-    "gmake": {"-n", "-q", "-t"},
     "just": {"-n", "-l"},
     "ninja": {"-n", "-t"},
     "ctest": {"-N"},
     "tox": {"-l", "-a"},
-    "gradle": {"-m"},
-    "gradlew": {"-m"},
+    "gradle": {"-m", "-x"},
+    "gradlew": {"-m", "-x"},
+    "mvn": {"-fn"},
+    "mvnw": {"-fn"},
     "dotnet": {"-t"},
-    "pytest": {"-V"},
 }
-_TEST_RUNNERS_WITH_CLUSTERS = frozenset({"pytest", "py.test"})
-_WITH_VALUE = "kmnoprWc"  # letters of pytest's options that take the rest of a cluster
+# Options of one letter that can stand in one word, such as -qV: those with which nothing is
+# checked, and those that take the rest of the word as their value.
+_CLUSTERS = dict.fromkeys(("pytest", "py.test"), ("hV", "kmnoprWc"))
+_CLUSTERS |= dict.fromkeys(("make", "gmake"), ("inqtp", "CEIOWfjlo"))
 # Programs that only show something: they are no evidence unless a pattern begins with their name.
 _SHOWING = names("""
     echo printf cat grep rg which type whereis man ls head tail true : test [ sed awk git
@@ -75,13 +77,14 @@ _NOTHING = re.compile(
 )
 _SOMETHING = re.compile(
     r"\b[1-9]\d{0,8} (?:passed|passing|tests?|specs?|examples?|assertions?|xfailed|checks?)\b"
-    r"|^ok\s{1,8}\S+\s{1,8}\d|\bRan [1-9]|\brunning [1-9]\d{0,8} tests?\b|^# pass [1-9]|^ok \d",
+    r"|^ok\s{1,8}\S+\s{1,8}[\d(](?!.*\bno tests to run\b)"
+    r"|\bRan [1-9]|\brunning [1-9]\d{0,8} tests?\b|^# pass [1-9]|^ok \d",
     re.MULTILINE,
 )
 # For transcripts without times: commands that change no file.
 _READ_ONLY = names("""
     ls cat head tail grep rg wc pwd which type echo printf true false test [ stat file du df
-    tree diff cmp date env sort uniq cut tr basename dirname realpath readlink sleep cd
+    tree diff cmp date env sort cut tr basename dirname realpath readlink sleep cd
     """)
 _READ_ONLY_GIT = names("status diff log show rev-parse ls-files blame describe grep")
 
@@ -122,6 +125,7 @@ class _Seen:
     text: str
     pattern: str
     why: str
+    is_alone: bool = True  # no other command of its text may have changed files since it began
 
 
 class _Search:
@@ -170,14 +174,18 @@ class _Search:
                 yield _Seen(call, _shown(call.command), pattern, why)
             return
         options = next((word for command in found for word in _hidden_options(command)), "")
-        for command in reversed(found):
+        is_alone = True
+        for number, command in reversed([*enumerate(found)]):
             pattern = matching_pattern(self._patterns, command)
             if pattern:
                 text = _shown(call.command if len(found) > 1 else command.text)
                 why = self._why_not(call, command)
                 if not why and options:
                     why = f"`{options}` changes what it runs"
-                yield _Seen(call, text, pattern, why)
+                others = (one for one in found[:number] if one.concurrent)
+                is_alone = is_alone and not command.writes and all(map(is_read_only, others))
+                yield _Seen(call, text, pattern, why, is_alone)
+            is_alone = is_alone and (bool(pattern) or is_read_only(command))
 
     def _why_not(self, call: ToolCall, command: RanCommand) -> str:
         """Return why a matching command proves nothing; empty if it does."""
@@ -204,33 +212,50 @@ class _Search:
 
     def _after_edits(self, seen: _Seen) -> Answer:
         """Return the answer for a good run: evidence, unless an edit came after it."""
-        edited = self._edited_after(seen.call)
+        edited = self._edited_after(seen)
         if edited:
-            return self._sent_back(f"`{seen.text}` ran before {edited}")
+            return self._sent_back(f"`{seen.text}` {edited}")
         return Answer(note=f"`{seen.text}` succeeded after the last edit")
 
-    def _edited_after(self, run: ToolCall) -> str:
+    def _edited_after(self, seen: _Seen) -> str:
+        run = seen.call
         later = [call for call in self._calls if call.ended is None or call.ended > run.begun]
         for call in later:
             if call.kind == "edit" and call.succeeded is not False:
                 for path in call.paths or ("",):
                     if self._files.matters(path, call.folder):
-                        return f"{self._files.shown(path) or 'a file'} was edited"
-        if self._files.is_known and run.time is not None:
-            changed = self._files.changed_after(run.time)
-            return f"{changed} changed" if changed else ""
+                        return f"ran before {self._files.shown(path) or 'a file'} was edited"
+        return self._changed_after(seen, later)
+
+    def _changed_after(self, seen: _Seen, later: list[ToolCall]) -> str:
+        run = seen.call
+        # What a run itself writes does not count, unless something else may have written it.
+        is_alone = seen.is_alone and not any(self._ran_beside(call, run) for call in self._calls)
+        since = run.time if is_alone else run.started
+        if self._files.is_known and since is not None:
+            changed = self._files.changed_after(since)
+            return f"{'ran' if is_alone else 'began'} before {changed} changed" if changed else ""
+        if not is_alone:
+            return "ran together with commands that may have changed files"
         # Without times, or without git, any command may have been an edit.
         for call in later:
             if call is run or call.begun <= run.begun:
                 continue
             if call.kind == "other":
-                return "a tool was used that may have changed files"
+                return "ran before a tool was used that may have changed files"
             if call.kind == "command" and not self._is_harmless(call):
                 return (
-                    f"`{_shown(call.command)}`, which may have changed files "
+                    f"ran before `{_shown(call.command)}`, which may have changed files "
                     "(there are no times or no git to tell)"
                 )
         return ""
+
+    def _ran_beside(self, call: ToolCall, run: ToolCall) -> bool:
+        """Return True if a call may have changed files while a command ran."""
+        if call is run or call.kind in {"edit", "read"} or call.begun > (run.ended or run.begun):
+            return False
+        is_over = call.ended is not None and call.ended < run.begun and not call.background
+        return not is_over and (call.kind == "other" or not self._is_harmless(call))
 
     def _is_harmless(self, call: ToolCall) -> bool:
         try:
@@ -266,30 +291,28 @@ def idle_option(command: RanCommand) -> str:
             is_collect = len(token) > 4 and "--collect-only".startswith(token)  # noqa: PLR2004  # --co
             if token in _IDLE or token in own or is_collect:
                 return word
-    if names & _TEST_RUNNERS_WITH_CLUSTERS:
-        return next((word for word in all_forms[-1][1:] if _asks_for_help(word)), "")
+    for name in names & _CLUSTERS.keys():
+        found = (word for word in all_forms[-1][1:] if _has_letter(word, *_CLUSTERS[name]))
+        return next(found, "")
     if "go" in names:
         return next((word for word in all_forms[-1] if re.fullmatch(r"-run(=\^\$)?", word)), "")
     return ""
 
 
-def _asks_for_help(word: str) -> bool:
-    """Return True for a cluster of short options with `h` or `V` in it, such as -qV."""
-    if not re.fullmatch(r"-[A-Za-z]+", word):
+def _has_letter(word: str, wanted: str, with_value: str) -> bool:
+    """Return True for a word of short options with one of the wanted letters, such as -qV."""
+    if not re.match(r"-[A-Za-z]", word):
         return False
-    for letter in word[1:]:
-        if letter in _WITH_VALUE:
-            return False
-        if letter in "hV":
-            return True
-    return False
+    options = re.split(f"[{with_value}]", word[1:], maxsplit=1)[0]
+    return any(letter in options for letter in wanted)
 
 
 def _hidden_options(command: RanCommand) -> Iterator[str]:
     """Yield assignments that give a test runner options, such as PYTEST_ADDOPTS."""
     for word in command.words:
         name, found, _ = word.text.partition("=")
-        if found and name.endswith(("ADDOPTS", "_OPTS")) and name.isupper():
+        is_known = name.endswith(("ADDOPTS", "_OPTS", "MAKEFLAGS")) or name == "GOFLAGS"
+        if found and is_known and name.isupper():
             yield word.raw
 
 
@@ -303,12 +326,14 @@ def is_read_only(command: RanCommand) -> bool:
     words = [word.text for word in command.words]
     if command.writes or not words or any("$(" in w.raw or "`" in w.raw for w in command.words):
         return False
+    if any(word.startswith(("-o", "--output")) for word in words):  # of sort, tree and git diff
+        return False
     if words[0] == "git":
-        return len(words) > 1 and words[1] in _READ_ONLY_GIT and "--output" not in words[-1]
+        return len(words) > 1 and words[1] in _READ_ONLY_GIT
     if words[0] == "find":
         return not any(w.startswith(("-delete", "-exec", "-ok", "-fprint", "-fls")) for w in words)
     if words[0] == "sed":
-        return "-n" in words and not any(w.startswith(("-i", "--in-place")) for w in words)
+        return words[1:2] == ["-n"] and re.fullmatch(r"[\d,$]+p", words[2]) is not None
     return words[0] in _READ_ONLY and not (words[0] == "env" and len(words) > 1)
 
 
@@ -418,9 +443,10 @@ class Files:
             return float("inf")
 
     def _removed_since(self, time: float) -> list[str]:
-        """Return the files that commits since a time removed."""
-        args = ("log", "-n", "200", "--format=", "--name-only", "--no-renames", "--diff-filter=D")
+        """Return the files that HEAD had at a time, and has no more: a commit, a checkout."""
+        args = ("diff", "--name-only", "--no-renames", "--diff-filter=D", "-z")
         try:
-            return self._listed(*args, "-z", f"--since=@{int(time)}")
+            # Git's log of HEAD has whole seconds.
+            return self._listed(*args, f"HEAD@{{@{int(time) - 1} +0000}}", "HEAD")
         except Unknown:
-            return []  # a repository without a commit
+            return []  # a repository without a commit, or without a log of them

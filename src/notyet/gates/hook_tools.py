@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
-import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from notyet.core.text import bounded, clean, visible
-from notyet.gates.changed_files import changed_files
+from notyet.gates.changed_files import changed_files, contents_of
 from notyet.gates.question import Answer
 from notyet.gates.working_tree import (
     Unclear,
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
 _MOST_SAID = 6000  # characters of a tool's output in a message
 _MOST_KEPT = 200_000  # in the log
-_LARGEST = 16 * 1024 * 1024  # bytes of a file that is read to see whether it changed
 # What command line parsers say about an option that they do not know.
 _UNKNOWN_OPTION = (b"flag provided but not defined", b"unknown flag", b"unexpected argument")
 _PLACES = (os.path.join(".venv", "bin"), os.path.join("node_modules", ".bin"))
@@ -119,9 +116,9 @@ def check(question: Question) -> Answer:
     files = changed_files(question, tree).existing()
     if not files:
         return Answer(note="no file changed")
-    before = _contents(tree, files)
+    before = contents_of(tree.root, files)
     runs = _run(tool, program, tree, files)
-    after = _contents(tree, changed_files(question, tree).existing())
+    after = contents_of(tree.root, changed_files(question, tree).existing())
     rewritten = sorted(
         name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
     )
@@ -168,21 +165,3 @@ def _run(tool: HookTool, program: str, tree: WorkingTree, files: Sequence[str]) 
         run_program([*argv, *part], tree.root, environ, tree.ends, is_merged=True)
         for part in split_by_length(files)
     ]
-
-
-def _contents(tree: WorkingTree, files: Iterable[str]) -> dict[str, str]:
-    """Return a digest of each file, which tells whether it was rewritten."""
-    found = {}
-    for name in files:
-        path = os.path.join(tree.root, name)
-        try:
-            about = os.lstat(path)
-            if not stat.S_ISREG(about.st_mode) or about.st_size > _LARGEST:
-                found[name] = f"{about.st_mode} {about.st_size}"
-                continue
-            with open(path, "rb") as file:
-                digest = hashlib.blake2b(file.read()).hexdigest()
-            found[name] = f"{about.st_mode} {digest}"
-        except OSError:  # removed meanwhile, or not ours to read
-            found[name] = ""
-    return found

@@ -14,6 +14,7 @@ import os
 import secrets
 import shlex
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from notyet.run.process import Process
 
 CALLS = 5  # in a session, unless the gate says otherwise
-_MOST_CALLS = 10_000
+_MOST_CALLS = 1_000
 _EXAMPLE = 'with = "claude -p --model haiku"'
 _SHARE = 0.95  # of the gate's seconds, so that we can say that the judge took too long
 _HEAD = 64 * 1024  # bytes; as many again, and more, are kept from the end
@@ -262,10 +263,11 @@ def empty_folder() -> str:
         if os.path.islink(folder):
             raise CannotJudge(f"{folder} must be a folder, and is a link; delete it")
         for entry in os.scandir(folder):  # left by a judge that had more rights than it needs
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path)
-            else:
-                os.unlink(entry.path)
+            with suppress(FileNotFoundError):  # another judge begins, or ends
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path)
+                else:
+                    os.unlink(entry.path)
     except OSError as error:
         raise CannotJudge(f"the judge has no empty folder: {folder}: {error.strerror}") from None
     return folder

@@ -137,25 +137,36 @@ def _no_conflicts(question: Question) -> Answer:
         ask = "Resolve them, then `git add` them."
         return Answer(reason=f"These files have merge conflicts:\n{names}\n{ask}")
     changes = changed_files(question, tree)
-    places = []
+    places, large = [], 0
     for name in changes.regular():
-        lines = _marked(os.path.join(tree.root, name))
+        path = os.path.join(tree.root, name)
+        large += _is_large(path)
+        lines = _marked(path)
         if not lines or not _has_usual_markers(tree, name):
             continue
         added = changes.added_lines(name)
         places += [f"{name}:{n}" for n in lines if any(n in some for some in added)]
+    tell = f"no:conflicts did not read {large} files over 16 MB" if large else ""
     if not places:
-        return Answer(note=f"no conflict in {len(changes.names)} changed files")
+        return Answer(note=f"no conflict in {len(changes.names) - large} changed files", tell=tell)
     ask = "Resolve each conflict, and remove the lines with <<<<<<<, ======= and >>>>>>>."
-    return Answer(reason=f"There are conflict markers in:\n{lines_of_names(places)}\n{ask}")
+    reason = f"There are conflict markers in:\n{lines_of_names(places)}\n{ask}"
+    return Answer(reason=reason, tell=tell)
+
+
+def _is_large(path: str) -> bool:
+    try:
+        return os.stat(path).st_size > _LARGEST
+    except OSError:  # removed meanwhile
+        return False
 
 
 def _marked(path: str) -> list[int]:
     """Return the lines of a file that open a conflict which a later line closes."""
+    if _is_large(path):
+        return []
     try:
         with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size > _LARGEST:
-                return []
             return _opened(file)
     except OSError:  # removed meanwhile, or not ours to read
         return []
@@ -232,8 +243,8 @@ PRESETS: Mapping[str, Preset] = _table(
             "and no added line begins with <<<<<<< with a later one that begins with >>>>>>>. "
             "Headings underlined with ======= are no markers. Fails with file and line. Where such "
             "lines are content, write `tests/data/** conflict-marker-size=32` into .gitattributes, "
-            "which git heeds as well. Files over 16 MB are not read. Costs one `git status` "
-            "and reading what changed."
+            "which git heeds as well. Files over 16 MB are not read, and you are told. Costs one "
+            "`git status` and reading what changed."
         ),
         check=_no_conflicts,
     ),

@@ -63,7 +63,7 @@ def check(question: Question) -> Answer:
     large = [name for name in files if name not in set(scanned)]
     tell = f"no:secrets did not scan {len(large)} files over 10 MB" if large else ""
     if not scanned:
-        return Answer(note="no file changed", tell=tell)
+        return Answer(note="no file was scanned" if large else "no file changed", tell=tell)
     found = sorted(set(_only_added(changes, scan(program, changes, scanned))))
     name = os.path.basename(program)
     if not found:

@@ -22,6 +22,7 @@ _CONTROL = names(
 )
 _OPERATORS = ("&&", "||", ";;", "|&", ";", "|", "&", "(", ")")
 _REDIRECTION = re.compile(r"(?:\d++|&)?(?:<<<|<<-?|>>|>\||<>|>&|<&|>|<)")
+_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")  # `{--co,}` is several words
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+\+?=")
 
 
@@ -35,7 +36,7 @@ class Word:
 
     raw: str  # as it was written
     text: str  # without quotes
-    is_dynamic: bool = False  # the shell puts something in: a variable, the output of a command
+    is_dynamic: bool = False  # the shell puts something in: a variable, an output, several words
 
 
 @dataclass
@@ -232,6 +233,7 @@ class _Parser:
 
     def _word(self) -> Word:
         start, pieces, is_dynamic = self._at, [], False
+        bare = ""  # what is not quoted
         text = self._text
         while self._at < len(text):
             character = text[self._at]
@@ -251,9 +253,11 @@ class _Parser:
                 self._substitution(pieces)
             else:
                 pieces.append(character)
+                bare += character
                 self._at += 1
         if self._at == start:
             raise NotUnderstood("a word is missing")
+        is_dynamic = is_dynamic or bool(_BRACES.search(bare))
         return Word(text[start : self._at], "".join(pieces), is_dynamic)
 
     def _double_quoted(self, pieces: list[str]) -> bool:

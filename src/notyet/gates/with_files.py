@@ -10,17 +10,20 @@ import json
 import os
 import subprocess
 import sys
-from hashlib import blake2b
+import tempfile
 from shlex import quote
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from notyet.core.text import listed, visible
-from notyet.gates.changed_files import changed_files
+from notyet.gates.changed_files import changed_files, contents_of
 from notyet.gates.globs import matches_any
 from notyet.gates.kinds import FILES
+from notyet.gates.question import Answer
 from notyet.gates.session import root_of
 from notyet.gates.working_tree import Unclear, WorkingTree, split_by_length
 from notyet.git.run import Unknown
+from notyet.hosts.hook_answers import json_object
 from notyet.hosts.notyet.hooks import write_event
 
 if TYPE_CHECKING:
@@ -29,28 +32,55 @@ if TYPE_CHECKING:
     from notyet.gates.question import Question
 
 _MOST_NAMED = 10
+_SHARE = 0.9  # of the gate's seconds: then it is the fixer that hangs
+_MOST_READ = 8 * 1024 * 1024  # bytes that a check prints
 _BROKEN = 126  # exit code of a command that could not be run
 
 
-def check(question: Question) -> int:
-    """Run `fix`, then the check; return the exit code of the check."""
+def check(question: Question) -> int | Answer:
+    """Run `fix`, then the check; return the exit code of the check, or that `fix` hangs."""
+    ends = monotonic() + question.seconds * _SHARE
     try:
         files = files_of(question)
     except (Unknown, Unclear) as why:
         sys.stderr.write(f"cannot find out which files changed: {why}\n")
         return _BROKEN
     fix = question.options.get("fix", "")
-    changed = _fix(question, fix, files) if fix and files else []
+    try:
+        changed = _fix(question, fix, files, ends) if fix and files else []
+    except subprocess.TimeoutExpired:
+        seconds = f"{question.seconds * _SHARE:.0f} s"
+        return Answer(problem=f"`{visible(fix)}` did not finish in {seconds}, so nothing checked")
     if not changed:
         return _run(question, files)
     said = f"`{visible(fix)}` changed {listed([visible(name) for name in changed], _MOST_NAMED)}"
-    code = _run(question, files, to=sys.stderr)
-    if code:
-        sys.stderr.write(f"{said}; the check ran after that.\n")
+    with tempfile.TemporaryFile() as printed:
+        code = _run(question, files, to=printed)
+        printed.seek(0)
+        output = printed.read(_MOST_READ)
+    answer = _with_fix(question, json_object(output) or {}, code, said)
+    if answer:
+        sys.__stdout__.write(json.dumps(answer))  # type: ignore[union-attr]  # it is open
         return code
-    answer = {"decision": "allow", "reason": said, "systemMessage": f"{question.gate}: {said}"}
-    sys.__stdout__.write(json.dumps(answer))  # type: ignore[union-attr]  # it is open
-    return 0
+    sys.stderr.write(f"{output.decode('utf-8', 'replace')}\n{said}; the check ran after that.\n")
+    return code
+
+
+def _with_fix(
+    question: Question, reply: dict[str, Any], code: int, said: str
+) -> dict[str, Any] | None:
+    """Return the answer of a check, and what the fixer changed; None if its exit code decides."""
+    is_decided = reply.get("decision") is not None or reply.get("continue") is False
+    if not is_decided and code not in _passes(question):
+        return None
+    answer = reply if is_decided else {"decision": "allow"}
+    told = filter(None, (str(answer.get("systemMessage") or ""), f"{question.gate}: {said}"))
+    because = filter(None, (str(answer.get("reason") or ""), said))
+    return answer | {"reason": "\n".join(because), "systemMessage": " | ".join(told)}
+
+
+def _passes(question: Question) -> Sequence[int]:
+    return question.options.get("pass_codes") or (0,)
 
 
 def files_of(question: Question) -> list[str]:
@@ -90,37 +120,38 @@ def commands_for(command: Mapping[str, Any], files: Sequence[str]) -> list[list[
 
 
 def _run(question: Question, files: Sequence[str], to: Any = None) -> int:
-    """Run the check on each part of the files; return the first exit code that is not 0."""
-    found = 0
-    for argv in commands_for(question.command, files):
-        code = _call(question, argv, to)
-        found = found or code
-    return found
+    """Run the check on each part of the files; return the first exit code that does not pass."""
+    passes = _passes(question)
+    codes = [_call(question, argv, to) for argv in commands_for(question.command, files)]
+    return next((code for code in codes if code not in passes), passes[0])
 
 
-def _fix(question: Question, fix: str, files: Sequence[str]) -> list[str]:
-    """Run the fixer; return the files that it changed. That it fails is left to the check."""
-    before = {name: _digest(name) for name in files}
+def _fix(question: Question, fix: str, files: Sequence[str], ends: float) -> list[str]:
+    """Run the fixer; return the files that it changed. That it fails is left to the check.
+
+    Raises TimeoutExpired.
+    """
+    before = contents_of(os.getcwd(), files)
     for argv in commands_for({"script": fix}, files):
-        _call(question, argv, sys.stderr)
-    return [name for name in files if _digest(name) != before[name]]
+        _call(question, argv, sys.stderr, ends)
+    after = contents_of(os.getcwd(), files)
+    return [name for name in files if before[name] != after[name]]
 
 
-def _digest(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return blake2b(file.read(), digest_size=16).digest()
-    except OSError:  # deleted, or a folder
-        return b""
+def _call(question: Question, argv: Sequence[str], to: Any, ends: float | None = None) -> int:
+    """Run a command with the event on its stdin (E1); return its exit code as a shell says it.
 
-
-def _call(question: Question, argv: Sequence[str], to: Any) -> int:
-    """Run a command with the event on its stdin (E1); return its exit code as a shell says it."""
+    Raises TimeoutExpired; what the command leaves running is ended with this process.
+    """
     payload, _ = write_event(question.event, question.folder)
     sys.stderr.flush()
     try:
         done = subprocess.run(  # noqa: S603  # the trusted command of the gate
-            argv, input=json.dumps(payload).encode(), stdout=to, check=False
+            argv,
+            input=json.dumps(payload).encode(),
+            stdout=to,
+            check=False,
+            timeout=None if ends is None else max(0.0, ends - monotonic()),
         )
     except OSError as error:
         sys.stderr.write(f"{visible(argv[0])}: {error.strerror}\n")

@@ -38,6 +38,9 @@ def reader_of(entry: dict[str, Any]) -> Callable[[Calls, int, dict[str, Any]], N
     return None
 
 
+_LATEST = 2.0**53  # milliseconds, and what JSON calls Infinity is later
+
+
 def _claude_or_none(kind: object) -> Callable[[Calls, int, dict[str, Any]], None] | None:
     return _read_claude if kind in {"assistant", "user"} else None
 
@@ -45,7 +48,7 @@ def _claude_or_none(kind: object) -> Callable[[Calls, int, dict[str, Any]], None
 def _seconds(stamp: object) -> float | None:
     """Return a time as seconds since 1970, from a text or from milliseconds."""
     if isinstance(stamp, (int, float)) and not isinstance(stamp, bool):
-        return stamp / 1000
+        return stamp / 1000 if abs(stamp) < _LATEST else None
     try:
         moment = datetime.fromisoformat(stamp) if isinstance(stamp, str) else None
     except ValueError:
@@ -67,12 +70,12 @@ def _is_number(value: object) -> bool:
 
 
 def _read_claude(calls: Calls, number: int, entry: dict[str, Any]) -> None:
-    blocks = _blocks(entry)
+    blocks, stamp = _blocks(entry), _seconds(entry.get("timestamp"))
     if entry["type"] == "assistant":
         for block in blocks:
             if block.get("type") == "tool_use":
-                given = block.get("input")
-                calls.begin(number, block.get("id"), block.get("name"), given, entry.get("cwd"))
+                given, folder = block.get("input"), entry.get("cwd")
+                calls.begin(number, block.get("id"), block.get("name"), given, folder, time=stamp)
         return
     results = [block for block in blocks if block.get("type") == "tool_result"]
     for block in results:
@@ -87,7 +90,6 @@ def _read_claude(calls: Calls, number: int, entry: dict[str, Any]) -> None:
             succeeded = None
         if details.get("backgroundTaskId"):
             calls.change(key, background=True)
-        stamp = _seconds(entry.get("timestamp"))
         text = joined(block.get("content"))
         calls.end(number, key, succeeded=succeeded, output=text, time=stamp)
 
@@ -107,16 +109,15 @@ def _read_codex(calls: Calls, number: int, entry: dict[str, Any]) -> None:
         folder = payload.get("cwd")
         calls.folder = folder if isinstance(folder, str) else calls.folder
     elif kind == "function_call":
-        calls.begin(
-            number, key, payload.get("name"), _parsed(payload.get("arguments")), calls.folder
-        )
+        given = _parsed(payload.get("arguments"))
+        calls.begin(number, key, payload.get("name"), given, calls.folder, time=stamp)
     elif kind == "custom_tool_call":
         given = {"input": payload.get("input")}
-        calls.begin(number, key, payload.get("name"), given, calls.folder)
+        calls.begin(number, key, payload.get("name"), given, calls.folder, time=stamp)
     elif kind == "local_shell_call":
         action = table_in(payload.get("action"))
         given = {"command": action.get("command"), "workdir": action.get("working_directory")}
-        calls.begin(number, key, "local_shell", given, calls.folder)
+        calls.begin(number, key, "local_shell", given, calls.folder, time=stamp)
     elif kind in {"function_call_output", "custom_tool_call_output"}:
         _end_codex(calls, number, key, payload.get("output"), stamp)
     else:
@@ -199,7 +200,8 @@ def _read_gemini(calls: Calls, number: int, entry: dict[str, Any]) -> None:
         begun = calls.first_seen(str(message.get("id")), number)
         made = message.get("toolCalls")
         for call in map(table_in, made if isinstance(made, list) else ()):
-            calls.begin(begun, call.get("id"), call.get("name"), call.get("args"))
+            given, stamp = call.get("args"), _seconds(message.get("timestamp"))
+            calls.begin(begun, call.get("id"), call.get("name"), given, time=stamp)
             _end_gemini(calls, number, call)
 
 
@@ -239,13 +241,12 @@ def _response_in(parts: object) -> str:
 
 def _read_qwen(calls: Calls, number: int, entry: dict[str, Any]) -> None:
     parts = table_in(entry.get("message")).get("parts")
-    about = table_in(entry.get("toolCallResult"))
+    about, stamp = table_in(entry.get("toolCallResult")), _seconds(entry.get("timestamp"))
     for part in map(table_in, parts if isinstance(parts, list) else ()):
         call, response = table_in(part.get("functionCall")), part.get("functionResponse")
         if call and entry["type"] == "assistant":
-            calls.begin(
-                number, call.get("id"), call.get("name"), call.get("args"), entry.get("cwd")
-            )
+            given, folder = call.get("args"), entry.get("cwd")
+            calls.begin(number, call.get("id"), call.get("name"), given, folder, time=stamp)
         elif response and entry["type"] == "tool_result":
             key, name = table_in(response).get("id"), table_in(response).get("name")
             text, shown = _response_in([part]), table_in(about.get("resultDisplay"))
@@ -253,7 +254,6 @@ def _read_qwen(calls: Calls, number: int, entry: dict[str, Any]) -> None:
             if succeeded and name in COMMANDS:
                 code = shown.get("exitCode")
                 succeeded = code == 0 if _is_number(code) else _last_exit(text)
-            stamp = _seconds(entry.get("timestamp"))
             calls.end(number, key, succeeded=succeeded, output=text, time=stamp)
 
 
@@ -267,22 +267,21 @@ def _last_exit(text: str) -> bool | None:
 
 
 def _read_copilot(calls: Calls, number: int, entry: dict[str, Any]) -> None:
-    data = table_in(entry.get("data"))
+    data, stamp = table_in(entry.get("data")), _seconds(entry.get("timestamp"))
     key = data.get("toolCallId")
     if entry["type"] == "session.start":
         folder = table_in(data.get("context")).get("cwd")
         calls.folder = folder if isinstance(folder, str) else ""
     elif entry["type"] == "tool.execution_start":
-        calls.begin(number, key, data.get("toolName"), data.get("arguments"), calls.folder)
+        given = data.get("arguments")
+        calls.begin(number, key, data.get("toolName"), given, calls.folder, time=stamp)
     elif entry["type"] == "tool.execution_complete":
         code = table_in(data.get("shellExecution")).get("exitCode")
         is_done = data.get("success") is True
         text = joined(table_in(data.get("result")).get("content"))
         known = is_done if not is_done or "fileEdits" in data else None
         succeeded = is_done and code == 0 if _is_number(code) else known
-        calls.end(
-            number, key, succeeded=succeeded, output=text, time=_seconds(entry.get("timestamp"))
-        )
+        calls.end(number, key, succeeded=succeeded, output=text, time=stamp)
 
 
 # Factory Droid: messages as of Claude Code; the last line of a command's result has its exit code.
@@ -295,12 +294,11 @@ def _read_droid(calls: Calls, number: int, entry: dict[str, Any]) -> None:
         folder = entry.get("cwd")
         calls.folder = folder if isinstance(folder, str) else ""
         return
-    role = table_in(entry.get("message")).get("role")
+    role, stamp = table_in(entry.get("message")).get("role"), _seconds(entry.get("timestamp"))
     for block in _blocks(entry):
         if role == "assistant" and block.get("type") == "tool_use":
-            calls.begin(
-                number, block.get("id"), block.get("name"), block.get("input"), calls.folder
-            )
+            given = block.get("input")
+            calls.begin(number, block.get("id"), block.get("name"), given, calls.folder, time=stamp)
         elif role == "user" and block.get("type") == "tool_result":
             text, error = joined(block.get("content")), block.get("is_error")
             exited = _DROID_EXIT.search(text[-200:])
@@ -308,7 +306,6 @@ def _read_droid(calls: Calls, number: int, entry: dict[str, Any]) -> None:
             key = block.get("tool_use_id")
             if calls.is_command(key) and succeeded:
                 succeeded = exited[1] == "0" if exited else None
-            stamp = _seconds(entry.get("timestamp"))
             calls.end(number, key, succeeded=succeeded, output=text, time=stamp)
 
 
@@ -321,12 +318,14 @@ def read_opencode(calls: Calls, number: int, data: object) -> None:
     if part.get("type") != "tool":
         return
     key, name = part.get("callID"), part.get("tool")
-    calls.begin(number, key, name, state.get("input"), calls.folder)
+    times = table_in(state.get("time"))
+    stamp = _seconds(times.get("start"))
+    calls.begin(number, key, name, state.get("input"), calls.folder, time=stamp)
     status = state.get("status")
     if status in {"completed", "error"}:
         code = table_in(state.get("metadata")).get("exit")
         succeeded: bool | None = status == "completed"
         if succeeded and name in COMMANDS:
             succeeded = code == 0 if _is_number(code) else None
-        stamp = _seconds(table_in(state.get("time")).get("end"))
+        stamp = _seconds(times.get("end"))
         calls.end(number, key, succeeded=succeeded, output=state.get("output"), time=stamp)

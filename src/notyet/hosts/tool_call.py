@@ -52,7 +52,8 @@ class ToolCall:
     output: str = ""  # both ends of it
     begun: int = 0  # where in the transcript the call stands
     ended: int | None = None  # where its result stands; None: nowhere
-    time: float | None = None  # of the result, in seconds since 1970
+    started: float | None = None  # when the agent made it, in seconds since 1970
+    time: float | None = None  # of the result
     background: bool = False  # it went on after its result
 
 
@@ -68,9 +69,11 @@ class _Open:
     succeeded: bool | None = None
     output: str = ""
     ended: int | None = None
+    started: float | None = None
     time: float | None = None
     background: bool = False
     is_certain: bool = False  # the host told the exit code as a number, not in a text
+    made: object = None  # what the agent asked for
 
 
 @dataclass
@@ -87,13 +90,20 @@ class Calls:
         return self._messages.setdefault(message, number)
 
     def begin(
-        self, number: int, key: object, name: object, given: object, folder: object = ""
+        self,
+        number: int,
+        key: object,
+        name: object,
+        given: object,
+        folder: object = "",
+        *,
+        time: float | None = None,
     ) -> None:
         """Note a call; the same one again changes nothing."""
-        if not isinstance(key, str) or not isinstance(name, str) or key in self._calls:
+        if not isinstance(key, str) or not isinstance(name, str):
             return
         arguments = table_in(given)
-        call = _Open(kind=_kind_of(name, arguments), begun=number)
+        call = _Open(kind=_kind_of(name, arguments), begun=number, started=time, made=(name, given))
         call.folder = folder if isinstance(folder, str) else ""
         place = arguments.get("workdir") or arguments.get("directory") or arguments.get("dir_path")
         if isinstance(place, str) and place and call.kind == "command":
@@ -105,6 +115,12 @@ class Calls:
                 call.kind, call.paths = "edit", _patched(call.command)
         elif call.kind == "edit":
             call.paths = _paths_in(arguments, given)
+        known = self._calls.get(key)
+        if known is not None and known.made == call.made:
+            return
+        if known is not None and known.ended is not None:
+            # The programs of some models count calls from 0 in every turn.
+            self._calls[f"{key} {known.begun}"] = known
         self._calls[key] = call
 
     def end(
@@ -148,6 +164,7 @@ class Calls:
                 output=call.output,
                 begun=call.begun,
                 ended=call.ended,
+                started=call.started,
                 time=call.time,
                 background=call.background,
             )

@@ -112,10 +112,11 @@ def _add(calls: Calls, number: int, line: bytes) -> None:
         entry = json.loads(bare.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return
-    reader = reader_of(entry)
-    if reader is not None:
-        calls.is_known = True
-        reader(calls, number, entry)
+    with suppress(TypeError):  # a list where only a text makes sense
+        reader = reader_of(entry)
+        if reader is not None:
+            calls.is_known = True
+            reader(calls, number, entry)
 
 
 # OpenCode: a database with the parts of all messages of all sessions.
@@ -146,4 +147,5 @@ def _read_opencode(path: str, session: str, calls: Calls) -> None:
         calls.folder = found[0] if isinstance(found[0], str) else ""
         rows = database.execute(_PARTS, (_LONGEST_LINE + 1, session))
         for number, (data,) in enumerate(rows):
-            read_opencode(calls, number, data)
+            with suppress(TypeError):
+                read_opencode(calls, number, data)

@@ -47,6 +47,13 @@ def test_a_broken_gate_exits_with_2_and_says_that_nothing_was_checked(check, tmp
     assert done.out.endswith("NOT CHECKED: g gave no answer\n")
 
 
+def test_a_person_may_check_more_often_than_a_judge_is_asked_in_one_session(check, tmp_path):
+    text = '[gates.review]\njudge = "It works."\nwith = "cat >/dev/null; echo no"\ncalls = 1\n'
+    folder = new_project(tmp_path / "p", text)
+    for _ in range(2):
+        assert "it printed no answer with the id of this call" in check(folder).out
+
+
 def test_a_stage_that_is_not_reached_is_shown(check, tmp_path):
     text = FAILING + '[gates.later]\nrun = "true"\nslow = true\n'
     done = check(new_project(tmp_path / "p", text))

@@ -78,6 +78,13 @@ env = { CI = "1", EMPTY = "" }
     )
 
 
+@pytest.mark.parametrize("glob", ["[a", "pytest {a,b}", "a\\nb", ""])
+def test_a_pattern_that_no_command_can_match_is_a_mistake_of_the_file(glob):
+    settings = compile_text(f'[gates.g]\nran = ["pytest*", "{glob}"]\n', FILE)
+    (mistake,) = settings.mistakes
+    assert "`gates.g.ran[1]`" in str(mistake)
+
+
 @pytest.mark.rule("N1")
 @pytest.mark.parametrize(
     ("glob", "words"),

@@ -91,6 +91,9 @@ CASES = {
             Report(gate="sees", observed=True),
         ),
     ),
+    "main-fixed": held(
+        TESTS, others=OTHERS, fixed=("lint: `ruff check --fix {files}` changed src/app.py",)
+    ),
     "main-broken": held(
         (
             command("tests"),

@@ -54,6 +54,25 @@ def test_all_reasons_are_joined_in_declared_order_and_remarks_of_allowing_gates_
     assert [report.gate for report in decision.reports] == ["a", "b", "c"]
 
 
+def test_an_agent_that_is_sent_back_reads_what_fixes_of_passing_gates_changed():
+    fixing = {"fix": "ruff check --fix {files}"}
+    gates = [
+        Gate(name=name, check=Command(script="ruff", options=options))
+        for name, options in {"lint": fixing, "style": fixing, "quiet": {}, "tests": {}}.items()
+    ]
+    note = "`ruff check --fix {files}` changed a.py"
+    answers = {
+        "lint": Allow(note=note),
+        "style": Allow(),
+        "quiet": Allow(note="not this"),
+        "tests": Block("x"),
+    }
+    prompt = settled(answers, gates=gates).verdict.prompt
+    assert f"\n\nlint: {note}. Read that again before you edit it.\n\n" in prompt
+    assert "style:" not in prompt
+    assert "not this" not in prompt
+
+
 @pytest.mark.rule("A11")
 def test_the_prompt_is_for_the_agent_and_the_reason_for_the_log():
     assert settled({"a": Block("do this", "because")}).verdict == Block("do this", "because")

@@ -47,16 +47,17 @@ class Project:
         self.git("add", "-A")
         self.git("commit", "-qm", "x")
 
-    def call(self, name, *, content="3 passed in 0.1s", error=False, after=SOON, **given):
+    def call(self, name, *, content="3 passed in 0.1s", error=False, after=SOON, took=0.0, **given):
         """Add a call with its result, `after` seconds from now; None: without a time."""
         key = f"t{len(self.lines)}"
-        moment = datetime.fromtimestamp(time.time() + (after or 0), UTC).isoformat()
-        stamp = {} if after is None else {"timestamp": moment}
+        ended = time.time() + (after or 0)
         use = {"type": "tool_use", "id": key, "name": name, "input": given}
         result = {"type": "tool_result", "tool_use_id": key, "content": content, "is_error": error}
-        common = {"uuid": key, "cwd": str(self.folder), **stamp}
-        for kind, block in (("assistant", use), ("user", result)):
+        common = {"uuid": key, "cwd": str(self.folder)}
+        for kind, block, moment in (("assistant", use, ended - took), ("user", result, ended)):
             message = {"role": kind, "content": [block]}
+            stamp = {"timestamp": datetime.fromtimestamp(moment, UTC).isoformat()}
+            common |= {} if after is None else stamp
             self.lines.append(json.dumps({"type": kind, "message": message, **common}))
 
     def run(self, command, **more):
@@ -161,11 +162,20 @@ def test_without_any_such_command_the_agent_is_told_to_run_it(project):
         "cd .. && pytest",
         "python -c 'import pytest'",
         "which pytest",
+        "pytest {--co,}",
+        "make test -i",
+        "make -sn test",
+        "make --ignore-errors test",
+        "MAKEFLAGS=n make test",
+        "GOFLAGS=-n go test ./...",
+        "mvn test -fn",
+        "mvn test -Dmaven.test.failure.ignore=true",
+        "gradle test -x test",
     ],
 )
 def test_a_command_that_cannot_prove_a_pass_sends_back(project, command):
     project.run(command)
-    answer = project.check()
+    answer = project.check("pytest*", "npm test*", "make*", "go test*", "mvn*", "gradle*")
     assert answer.reason
     assert not answer.problem
 
@@ -184,11 +194,12 @@ def test_a_command_that_cannot_prove_a_pass_sends_back(project, command):
         "set -o pipefail; pytest | tail -3",
         "pytest -q && git add -A && git commit -m 'It works'",
         "npm test",
+        "make -j4 -C src test",
     ],
 )
 def test_a_plain_run_proves_a_pass(project, command):
     project.run(command)
-    assert passed(project.check())
+    assert passed(project.check("pytest*", "npm test*", "make*"))
 
 
 @pytest.mark.parametrize(
@@ -203,6 +214,8 @@ def test_a_plain_run_proves_a_pass(project, command):
         "Ran 0 tests in 0.000s\n\nOK",
         "# tests 0\n# pass 0",
         "?   \texample.com/x\t[no test files]",
+        "ok  \texample.com/x\t0.002s [no tests to run]",
+        "ok  \texample.com/x\t(cached) [no tests to run]",
         "running 0 tests\n\ntest result: ok.",
     ],
 )
@@ -218,6 +231,7 @@ def test_a_run_whose_output_says_that_nothing_ran_is_no_evidence(project, output
         "10 passed, 2 skipped in 0.1s",
         "collected 3 items\n3 passed",
         "ok  \texample.com/x\t0.1s\n?   \texample.com/y\t[no test files]",
+        "ok  \texample.com/x\t(cached)\n?   \texample.com/y\t[no test files]",
         "running 3 tests\n\nrunning 0 tests\n",
         "Tests:       0 failed, 4 passed, 4 total",
     ],
@@ -328,6 +342,10 @@ def checked_out(project):
     project.git("checkout", "-q", "other")
 
 
+def removed_by_checkout(project):
+    project.git("checkout", "-q", "empty")
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -339,9 +357,14 @@ def checked_out(project):
         renamed,
         changed_and_committed,
         checked_out,
+        removed_by_checkout,
     ],
 )
 def test_a_file_that_changed_after_the_run_by_whatever_means_is_no_evidence(project, change):
+    project.git("checkout", "-qb", "empty")
+    project.git("rm", "-q", "src/a.py")
+    project.git("commit", "-qm", "nothing there")
+    project.git("checkout", "-q", "-")
     project.git("checkout", "-qb", "other")
     project.write("src/a.py", "other\n")
     project.commit()
@@ -351,6 +374,52 @@ def test_a_file_that_changed_after_the_run_by_whatever_means_is_no_evidence(proj
     assert passed(project.check())
     change(project)
     assert "`pytest -q` ran before src/" in project.check().reason
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest -q && sed -i s/x/y/ src/a.py",
+        "pytest -q && black .",
+        "sed -i s/x/y/ src/a.py & pytest -q",
+        "(sleep 1; python fix.py) & pytest -q",
+        "set -o pipefail; pytest -q | (cat; python fix.py)",
+        "set -o pipefail; python fix.py | pytest -q",
+        "pytest -q > src/a.py",
+    ],
+)
+def test_a_line_that_may_have_changed_a_file_after_the_tests_is_no_evidence(project, command):
+    time.sleep(0.05)
+    project.run(command, took=SOON)  # it began now, and ended later
+    assert passed(project.check())
+    changed_by_shell(project)
+    assert "` began before src/a.py changed" in project.check().reason
+
+
+@pytest.mark.parametrize("command", ["python fix.py && pytest -q", "pytest -q && git status"])
+def test_what_a_run_itself_writes_does_not_count(project, command):
+    project.run(command, took=2 * SOON)
+    changed_by_shell(project)
+    assert passed(project.check())
+
+
+@pytest.mark.parametrize("given", [{"name": "Bash", "command": "python fix.py"}, {"name": "Task"}])
+def test_a_tool_that_may_have_changed_a_file_beside_the_tests_is_no_evidence(project, given):
+    project.run("pytest -q")
+    assert passed(project.check())
+    project.lines.clear()
+    project.run("pytest -q", took=2 * SOON)
+    project.call(**given)
+    run, ran, use, result = project.lines
+    project.lines = [use, run, result, ran]
+    assert "`pytest -q` began before " in project.check().reason
+
+
+def test_without_git_a_line_that_may_have_changed_files_is_no_evidence(tmp_path):
+    project = Project(tmp_path)
+    (project.folder / ".git").rename(tmp_path / "elsewhere")
+    project.run("pytest -q && black .")
+    assert "ran together with commands that may have changed files" in project.check().reason
 
 
 def test_a_commit_and_ignored_files_after_the_run_do_not_count(project):
@@ -374,6 +443,10 @@ def test_a_commit_and_ignored_files_after_the_run_do_not_count(project):
         ("git checkout .", False),
         ("echo y > src/a.py", False),
         ("cat $(touch src/a.py)", False),
+        ("git diff --output=src/a.py HEAD", False),
+        ("sort -o src/a.py README.md", False),
+        ("sed -n 'w src/a.py' README.md", False),
+        ("sed -n 1,20p src/a.py", True),
         ("find . -delete", False),
         ("for f in *; do rm $f; done", False),
         ("python fix.py", False),

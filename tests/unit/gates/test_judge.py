@@ -9,6 +9,8 @@ import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -355,6 +357,14 @@ def test_a_subagent_has_no_budget_of_its_own(judge):
 def test_a_call_counts_though_the_judge_crashes(judge):
     judge("os.kill(os.getpid(), 9)", options={"calls": 1})
     assert "used up" in judge("answer(True)", options={"calls": 1}).problem
+
+
+def test_judges_that_begin_at_the_same_time_clear_their_folder_together():
+    there = Path(empty_folder())
+    for number in range(2_000):
+        (there / str(number)).touch()
+    with ThreadPoolExecutor(4) as pool:
+        assert {*pool.map(lambda _: empty_folder(), range(4))} == {str(there)}
 
 
 def test_stops_at_the_same_time_never_share_a_call():

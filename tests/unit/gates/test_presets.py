@@ -356,6 +356,16 @@ def test_a_link_a_pipe_and_an_unreadable_file_are_not_read(root, tmp_path):
 # --- names on a command line
 
 
+def test_a_file_that_is_too_large_to_read_is_told_to_the_user(root):
+    with (root / "large.txt").open("wb") as file:
+        file.truncate(17 * 1024 * 1024)
+        file.seek(0, os.SEEK_END)
+        file.write(b"\n<<<<<<< a\n=======\n>>>>>>> b\n")
+    answer = ask("no:conflicts", root)
+    assert answer.tell == "no:conflicts did not read 1 files over 16 MB"
+    assert answer.note == "no conflict in 0 changed files"
+
+
 def test_names_are_split_so_that_each_part_fits_and_none_is_an_option():
     names = ["-rf", *(f"{number:0200}" for number in range(2000))]
     parts = list(split_by_length(names))

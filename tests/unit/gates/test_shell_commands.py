@@ -36,6 +36,8 @@ def proven(script):
         "pytest \\\n  -q",
         "pytest -q # the tests",
         "# the tests\npytest -q",
+        "cd app && true; pytest -q",
+        '"$VENV/bin/pip" list; pytest -q',
         "cat > notes <<'EOF'\npytest || true\nEOF\npytest -q",
         "echo yes | pytest -q",
         "true || false && pytest -q",
@@ -86,6 +88,17 @@ def test_a_text_that_exited_with_0_proves_its_test_run(script):
         "echo $(pytest -q)",
         "echo `pytest -q`",
         "X=$(pytest -q) true",
+        "true || set -e; pytest -q; echo done",
+        "false && set -e; pytest -q; echo done",
+        "set -e & pytest -q; echo done",
+        "true || set -o pipefail; pytest -q | tail",
+        "true || set -o pipefail && pytest -q | tail",
+        "set -e; A=1 set +e; pytest -q; echo done",
+        "command exit 0; pytest -q",
+        "A=1 exit 0; pytest -q",
+        "time exit 0; pytest -q",
+        "$X; pytest -q",
+        "$(echo exit) 0; pytest -q",
     ],
 )
 def test_a_text_that_exited_with_0_does_not_prove_a_run_that_it_hides(script):
@@ -140,6 +153,11 @@ def test_an_empty_text_has_no_commands():
         ("cd ~/x && pytest", None),
         ("cd - && pytest", None),
         ("cd && pytest", None),
+        ("cd app && true; pytest", "app"),
+        ("true || cd app; pytest", None),
+        ("false && cd app; pytest", None),
+        ("cd app & pytest", None),
+        ("command cd app; pytest", None),
     ],
 )
 def test_the_folder_of_a_command_is_followed_through_cd(script, folder):
@@ -181,6 +199,8 @@ def test_a_command_is_found_behind_what_starts_it(script):
         "python -c pytest",
         "xargs pytest -q",
         "python run.py pytest -q",
+        "uv run --directory ../other pytest -q",
+        "env -C ../other pytest -q",
     ],
 )
 def test_a_command_is_not_guessed_behind_options_that_are_not_known(script):

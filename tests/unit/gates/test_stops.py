@@ -144,6 +144,17 @@ def test_fixes_run_one_after_another_before_the_checks(red):
     assert order in (["a", "a", "b", "b"], ["b", "b", "a", "a"])
 
 
+def test_an_agent_that_another_gate_sends_back_reads_what_a_fix_changed(red):
+    lint = '[gates.lint]\nrun = "true"\nfix = "echo fixed > file.txt"\n'
+    gated(red, lint + '[gates.tests]\nrun = "false"\n')
+    begin("claude", red)
+    (red / "file.txt").write_text("two\n")
+    said = "lint: `echo fixed > file.txt` changed file.txt"
+    answer = stop(red)
+    assert f"{said}. Read that again before you edit it." in answer["reason"]
+    assert said in answer["systemMessage"]
+
+
 def test_a_command_gets_the_files_that_the_agent_changed(red):
     gated(red, "[gates.files]\nrun = \"printf '%s;' {files} >> seen; exit 1\"\n")
     (red / "before.txt").write_text("not of this agent\n")

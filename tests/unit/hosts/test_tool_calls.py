@@ -52,6 +52,7 @@ def test_commands_and_edits_of_real_programs_are_read_with_their_results(host, r
     changed = {path for call in edits if call.succeeded for path in call.paths}
     assert changed == {"/home/ada/shop/src/new.py", "/home/ada/shop/src/sum.py"}
     assert "3 passed" in calls[0].output
+    assert all(call.started <= call.time for call in calls if call.time is not None)
     times = [call.time for call in calls if call.kind != "edit"]
     assert None not in times
     if host != "codex":  # where results of commands that go on come late
@@ -235,12 +236,35 @@ def test_a_result_without_an_exit_code_of_0_is_not_known(tmp_path, more):
         b'{"type": "response_item", "payload": {"type": "item_completed", "item": 3}}',
         b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
         b"SQLite format 3\0 and then nothing",
+        b'{"type": [], "uuid": 1}',
+        b'{"type": "response_item", "payload": {"type": {}}}',
+        b'{"type": "gemini", "timestamp": 1, "toolCalls": [{"id": 5, "status": []}]}',
     ],
 )
 def test_content_never_raises(tmp_path, content):
     path = tmp_path / "t.jsonl"
     path.write_bytes(content)
     assert tool_calls(str(path)) == []
+
+
+def test_an_id_that_a_model_gives_again_is_another_call(tmp_path):
+    path = tmp_path / "t.jsonl"
+    lines = [
+        claude_use("call_0", command="pytest"),
+        claude_result("call_0", error=True),
+        claude_use("call_0", command="ls"),
+        claude_result("call_0"),
+    ]
+    path.write_text("\n".join(lines))
+    calls = [(call.command, call.succeeded) for call in tool_calls(str(path))]
+    assert calls == [("pytest", False), ("ls", True)]
+
+
+def test_a_call_that_is_written_again_with_other_arguments_is_the_same_one(tmp_path):
+    path = tmp_path / "t.jsonl"
+    lines = [claude_use(command="ls"), claude_use(command="pytest"), claude_result()]
+    path.write_text("\n".join(lines))
+    assert [call.command for call in tool_calls(str(path))] == ["pytest"]
 
 
 def test_a_half_written_last_line_is_skipped(tmp_path):
@@ -271,7 +295,10 @@ def test_of_a_long_output_both_ends_are_kept(tmp_path):
     assert len(call.output) < 10_000
 
 
-@pytest.mark.parametrize("stamp", ["yesterday", "2026-01-01T00:00:00", True, None])
+@pytest.mark.parametrize(
+    "stamp",
+    ["yesterday", "2026-01-01T00:00:00", True, None, 10**400, float("inf"), float("nan")],
+)
 def test_a_time_in_no_known_shape_is_not_known(tmp_path, stamp):
     path = tmp_path / "t.jsonl"
     path.write_text(claude_use(command="pytest") + "\n" + claude_result(timestamp=stamp))
