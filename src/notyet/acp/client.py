@@ -60,6 +60,15 @@ class Client:
         self.ended = asyncio.ensure_future(self.program.wait())
         self.ended.add_done_callback(lambda _: self._give_up())
 
+    @property
+    def can_load(self) -> bool:
+        """Whether it can go on with an earlier session."""
+        return self._resumes or bool(self.capabilities.get("loadSession"))
+
+    @property
+    def _resumes(self) -> bool:
+        return wire.value(self.capabilities, "sessionCapabilities", "resume") is not None
+
     async def begin(self) -> None:
         """Agree on the version. Raises AgentError."""
         nothing = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
@@ -86,10 +95,9 @@ class Client:
 
     async def load_session(self, name: str, cwd: str) -> None:
         """Open a session that was there before. Raises AgentError."""
-        resumes = wire.value(self.capabilities, "sessionCapabilities", "resume") is not None
-        if not resumes and not self.capabilities.get("loadSession"):
+        if not self.can_load:
             raise AgentError("it cannot go on with an earlier session")
-        method = "session/resume" if resumes else "session/load"
+        method = "session/resume" if self._resumes else "session/load"
         await self._signed_in(method, {"sessionId": name, "cwd": cwd, "mcpServers": []})
 
     async def _signed_in(self, method: str, params: Message) -> Message:

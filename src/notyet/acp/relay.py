@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import queue
 import signal
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 from notyet.acp.pipes import Inlet, Outlet
@@ -18,10 +20,11 @@ if TYPE_CHECKING:
 
     from notyet.acp.proxy import Checker
 
-_STDIN, _STDOUT, _STDERR = 0, 1, 2
+_STDIN, _STDOUT = 0, 1
 _TO_LEAVE = 3.0  # seconds in which an agent ends by itself when its stdin is closed
 _TO_END = 2.0  # after SIGTERM
 _TO_WRITE = 2.0  # for the last lines to the client
+_MOST_WAITING = 10_000  # pieces of what goes to stderr
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -37,7 +40,7 @@ class Relay:
         """Move lines until one side ends; return our exit code. Raises CannotStart, OSError."""
         loop = asyncio.get_running_loop()
         self._end = loop.create_future()
-        agent = AgentProgram(self._job, None, on_stderr=_to_stderr)
+        agent = AgentProgram(self._job, None, on_stderr=_stderr.write)
         try:
             to_client, to_agent = Outlet(_STDOUT), Outlet(agent.stdin)
             proxy = Proxy(self._checker, to_client.write, to_agent.write, log)
@@ -70,6 +73,7 @@ class Relay:
                 return agent.code if agent.code is not None else 128 + agent.signal
             return code
         finally:
+            _stderr.finish()
             os.set_blocking(_STDIN, True)
             os.set_blocking(_STDOUT, True)
 
@@ -98,14 +102,39 @@ def _how(agent: AgentProgram) -> str:
     return f"signal {agent.signal}" if agent.signal else f"exit code {agent.code}"
 
 
+class _Stderr:
+    """Writes to stderr in a thread: an editor that never reads it must not hold up an agent."""
+
+    def __init__(self) -> None:
+        self._parts: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def write(self, data: bytes) -> None:
+        """Write soon; drop it if very much waits already."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, daemon=True)
+            self._thread.start()
+        if self._parts.qsize() < _MOST_WAITING:
+            self._parts.put(data)
+
+    def finish(self) -> None:
+        """Wait a little until all is written."""
+        if self._thread is not None:
+            self._parts.put(b"")
+            self._thread.join(_TO_WRITE)
+
+    def _work(self) -> None:
+        while data := self._parts.get():
+            try:
+                sys.stderr.buffer.write(data)
+                sys.stderr.buffer.flush()
+            except (OSError, ValueError):  # nobody reads it
+                return
+
+
+_stderr = _Stderr()
+
+
 def log(line: str) -> None:
     """Say something on stderr, where editors keep the logs of agents."""
-    _to_stderr(f"notyet: {line}\n".encode("utf-8", "replace"))
-
-
-def _to_stderr(data: bytes) -> None:
-    try:
-        sys.stderr.buffer.write(data)
-        sys.stderr.buffer.flush()
-    except (OSError, ValueError):  # nobody reads it
-        return
+    _stderr.write(f"notyet: {line}\n".encode("utf-8", "replace"))

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 NAME = "acp"
 _NO_PROCESS = (0, "", "")  # its number, when it started, and its mark
 _TO_STOP = 10.0  # seconds in which an agent ends a cancelled turn
+_IDLE = 900.0  # seconds without a prompt, after which an agent that can load sessions is ended
 _STOPS: Mapping[str, StopReason] = {
     "end_turn": "end_turn",
     "max_tokens": "max_tokens",
@@ -88,6 +89,8 @@ class AcpSession:
         self._orphan = _NO_PROCESS
         self._is_reopened = False
         self._builder: TurnBuilder | None = None
+        self._resting: asyncio.TimerHandle | None = None
+        self._closing: asyncio.Future[None] | None = None
         self._asking: asyncio.Future[Message] | None = None
         self._sending = self._aborted = False
         self.on_news: Callable[[News], None] | None = None
@@ -129,6 +132,8 @@ class AcpSession:
         if self._sending:
             raise SendError("the agent still works on another prompt; wait for its turn to end")
         self._sending, self._aborted = True, False
+        if self._resting is not None:
+            self._resting.cancel()
         try:
             await end_orphan(*(_NO_PROCESS if self._client else self._orphan))
             return await self._send(prompt, key)
@@ -144,6 +149,8 @@ class AcpSession:
             raise
         finally:
             self._sending, self._builder, self._asking = False, None, None
+            if self._client is not None and self._client.can_load:
+                self._resting = asyncio.get_running_loop().call_later(_IDLE, self._rest)
 
     def knows(self, key: str) -> bool | None:
         """Return whether a prompt arrived, from this process's memory or the transcript."""
@@ -310,6 +317,11 @@ class AcpSession:
         return {"outcome": {"outcome": "cancelled"}}
 
     # -- the program
+
+    def _rest(self) -> None:
+        """End a program that has had no prompt for long."""
+        if not self._sending:
+            self._closing = asyncio.ensure_future(self._end_program())
 
     async def _end_turn(self) -> None:
         """End a turn that nobody waits for; an agent that does not is ended itself."""

@@ -14,7 +14,14 @@ AGENT = os.path.join(os.path.dirname(__file__), "scripted_agent.py")
 class Editor:
     """`notyet acp` with the scripted agent behind it."""
 
-    def __init__(self, *options, version=1, agent=(sys.executable, AGENT), environ=None):
+    def __init__(
+        self,
+        *options,
+        version=1,
+        agent=(sys.executable, AGENT),
+        environ=None,
+        reads_errors=True,
+    ):
         command = [sys.executable, "-m", "notyet", "acp", *options, "--", *agent]
         self.process = subprocess.Popen(
             command,
@@ -31,7 +38,7 @@ class Editor:
         self._version = version
         self._threads = [
             threading.Thread(target=target, daemon=True)
-            for target in (self._read, self._read_errors)
+            for target in (self._read, self._read_errors)[: 1 + reads_errors]
         ]
         for thread in self._threads:
             thread.start()

@@ -1,7 +1,7 @@
 """A scripted agent that speaks ACP, versions 1 and 2. What a prompt says is what it does.
 
 Each word in capitals is an order: ASK (for permission), SLOW, CRASH, HANG, HUGE, SILENT, FAIL,
-REFUSE, EDIT=path, STEPS (a tool call between words), ODD (answers with another id), NOUSAGE.
+REFUSE, EDIT=path, STEPS (a tool call between words), ODD (answers with another id), NOISE, NOUSAGE.
 Its options are --no-load, --sign-in (sessions need an API key) and --slow-first (the first prompt).
 """
 
@@ -69,6 +69,8 @@ def obey(session, word):
         say(session, f"permission={json.dumps(ask(session))} ")
     elif name == "HUGE":
         say(session, "H" * 20_000_000)
+    elif name == "NOISE":
+        sys.stderr.write("noise\n" * 200_000)
     elif name == "STEPS":
         say(session, "first words", "m1")
         update(session, "tool_call", toolCallId="t1", title="Run tests", kind="execute")

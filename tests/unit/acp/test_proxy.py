@@ -404,3 +404,9 @@ def test_the_agents_words_after_its_last_tool_call_are_its_last_message(edit, pr
     assert (event["tool_calls"], event["tools_used"]) == (1, ["Run tests"])
     assert event["usage"]["total"] == 12
     assert event["task"] == "STEPS"
+
+
+def test_a_client_that_never_reads_stderr_holds_up_nothing(edit, project):
+    editor = edit(reads_errors=False)
+    session = editor.new(project.gate("true").folder)
+    assert ended(editor.ask(session, "NOISE")) == "end_turn"
