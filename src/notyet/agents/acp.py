@@ -10,7 +10,6 @@ import asyncio
 import os
 import shlex
 import time
-import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -19,14 +18,13 @@ from notyet.acp.client import AgentError, Client, environment
 from notyet.acp.heard import Facts, usage_of
 from notyet.acp.marks import Marks
 from notyet.acp.turns import Spending
-from notyet.agents.command_line import may_hold_secrets
-from notyet.agents.transcript_writer import SentBefore, Transcript
-from notyet.agents.turn_builder import TurnBuilder, notify
+from notyet.agents.program_session import NO_PROCESS, ProgramSession, may_hold_secrets
+from notyet.agents.transcript_writer import Transcript
+from notyet.agents.turn_builder import TurnBuilder
 from notyet.config.find import state_folder
 from notyet.core.session import News, Turn
 from notyet.errors import Refused, SendError
 from notyet.hosts.acp_agents import acp_agent
-from notyet.ledger.prune import sessions_folder
 from notyet.run.agent_program import end_orphan
 from notyet.run.cannot_start import CannotStart
 
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
     Permit = Callable[[str], Awaitable[bool]]
 
 NAME = "acp"
-_NO_PROCESS = (0, "", "")  # its number, when it started, and its mark
 _TO_STOP = 10.0  # seconds in which an agent ends a cancelled turn
 _IDLE = 900.0  # seconds without a prompt, after which an agent that can load sessions is ended
 _STOPS: Mapping[str, StopReason] = {
@@ -58,7 +55,7 @@ async def denied(_what: str) -> bool:
     return False
 
 
-class AcpSession:
+class AcpSession(ProgramSession):
     """One conversation. `argv` is the command line of an agent that speaks ACP over stdio."""
 
     def __init__(
@@ -73,27 +70,20 @@ class AcpSession:
         """`permit` answers the agent's requests for permission."""
         if not argv:
             raise Refused('name the agent\'s command, as in: notyet with acp:"goose acp" "..."')
+        super().__init__(NAME, folder)
         self._argv = tuple(argv)
         self._cwd = os.path.abspath(cwd)
         self._known = acp_agent(self._argv)
         self.id: str | None = session
         self.permit = permit
-        place = folder or sessions_folder(os.environ)
-        if not place:
-            raise Refused("there is no home folder to keep transcripts in; set XDG_STATE_HOME")
-        self._transcript = Transcript(os.path.join(place, f"{NAME}-{uuid.uuid4().hex}.jsonl"))
         self._marks = Marks(state_folder(os.environ))
-        self._fates: dict[str, bool | None] = {}  # did a prompt arrive? by key
         self._spending = Spending()
         self._client: Client | None = None
-        self._orphan = _NO_PROCESS
-        self._is_reopened = False
         self._builder: TurnBuilder | None = None
         self._resting: asyncio.TimerHandle | None = None
         self._closing: asyncio.Future[None] | None = None
         self._asking: asyncio.Future[Message] | None = None
         self._sending = self._aborted = False
-        self.on_news: Callable[[News], None] | None = None
 
     @classmethod
     def reopened(cls, ref: Mapping[str, Any]) -> AcpSession:
@@ -135,15 +125,8 @@ class AcpSession:
         if self._resting is not None:
             self._resting.cancel()
         try:
-            await end_orphan(*(_NO_PROCESS if self._client else self._orphan))
-            return await self._send(prompt, key)
-        except SentBefore:
-            raise  # its fate is what the other process wrote
-        except SendError:
-            self._fates[key] = False
-            with suppress(OSError):
-                self._transcript.refused(key)
-            raise
+            await end_orphan(*(NO_PROCESS if self._client else self._orphan))
+            return await self._noting_refusal(key, self._send(prompt, key))
         except asyncio.CancelledError:
             await asyncio.shield(self._end_turn())
             raise
@@ -152,21 +135,12 @@ class AcpSession:
             if self._client is not None and self._client.can_load:
                 self._resting = asyncio.get_running_loop().call_later(_IDLE, self._rest)
 
-    def knows(self, key: str) -> bool | None:
-        """Return whether a prompt arrived, from this process's memory or the transcript."""
-        if key in self._fates or not self._is_reopened:
-            return self._fates.get(key, False)
-        written = self._transcript.fates()
-        if written is None:
-            return None
-        return {"sent": None, "accepted": True, "refused": False}[written.get(key, "refused")]
-
     async def abort(self) -> None:
         """End the running turn, or an orphan of a crash; the second call kills."""
         if not self._sending:
             if self._client is None:
                 await end_orphan(*self._orphan)
-                self._orphan = _NO_PROCESS
+                self._orphan = NO_PROCESS
             return
         is_again, self._aborted = self._aborted, True
         client = self._client
@@ -178,14 +152,6 @@ class AcpSession:
         client.notify(wire.CANCEL, {"sessionId": self.id})
         asyncio.get_running_loop().call_later(_TO_STOP, self._give_up_on, client, self._builder)
 
-    def transcript(self) -> str | None:
-        """Return the path of the transcript that we write."""
-        return self._transcript.path
-
-    def discard(self) -> None:
-        """Delete the transcript. What the agent itself keeps is the agent's."""
-        self._transcript.remove()
-
     async def close(self) -> None:
         """End the agent's program; a later prompt starts it again, and loads the conversation."""
         await self._end_program()
@@ -195,14 +161,7 @@ class AcpSession:
 
     async def _send(self, prompt: str, key: str) -> Turn:
         began = time.monotonic()
-        try:
-            self._transcript.prompt(key, prompt)
-        except OSError as error:
-            raise SendError(
-                f"the transcript {self._transcript.path} cannot be written, so nothing was sent: "
-                f"{error.strerror or error}"
-            ) from None
-        self._fates[key] = None
+        self._write_prompt(key, prompt)
         client = await self._connected()
         builder = self._builder = TurnBuilder(self._notify, self._transcript, key)
         if self._is_aborted():  # meanwhile
@@ -346,7 +305,4 @@ class AcpSession:
         client, self._client = self._client, None
         if client is not None:
             await asyncio.shield(client.close())
-        self._orphan = _NO_PROCESS
-
-    def _notify(self, news: News) -> None:
-        notify(self.on_news, news)
+        self._orphan = NO_PROCESS

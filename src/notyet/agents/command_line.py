@@ -10,36 +10,30 @@ import json
 import os
 import time
 import uuid
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from notyet.agents.formats import READERS
-from notyet.agents.transcript_writer import SentBefore, Transcript
-from notyet.agents.turn_builder import TurnBuilder, notify
+from notyet.agents.program_session import NO_PROCESS, ProgramSession, may_hold_secrets
+from notyet.agents.transcript_writer import Transcript
+from notyet.agents.turn_builder import TurnBuilder
 from notyet.core.session import News, Turn
 from notyet.core.text import clean
 from notyet.errors import Refused, SendError
 from notyet.hosts.known_programs import headless
-from notyet.ledger.prune import sessions_folder
 from notyet.run.agent_program import AgentProgram, end_orphan
 from notyet.run.cannot_start import CannotStart
 from notyet.run.spawn import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-_NO_PROCESS = (0, "", "")  # its number, when it started, and its mark
-_SECRETS = (
-    *("key", "token", "secret", "pass", "credential", "auth", "bearer", "_pat", "pat="),
-    *("sk-", "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "akia", "eyj"),
-)
 _SUPERVISED = "NOTYET_SUPERVISED"  # our own hook leaves the main stop to the supervisor
 _LINGER = 60.0  # seconds without output after its answer, until it is killed
 _TAIL = 600  # characters of stderr that an error quotes
 
 
-class CommandLineSession:
+class CommandLineSession(ProgramSession):
     """One conversation. The agent's process lives only while a turn does."""
 
     def __init__(
@@ -52,6 +46,7 @@ class CommandLineSession:
         program: str | None = None,
         folder: str | None = None,
     ) -> None:
+        super().__init__(name, folder)
         self._name = name
         usual, self._command = headless()[name]
         self._cwd = os.path.abspath(cwd)
@@ -62,18 +57,10 @@ class CommandLineSession:
         if session is not None and self._command.takes_names and not _is_uuid(session):
             raise Refused(f"{name} does not have the conversation {session}; give its whole id")
         self.id: str | None = session or (str(uuid.uuid4()) if self._command.chooses else None)
-        place = folder or sessions_folder(os.environ)
-        if not place:
-            raise Refused("there is no home folder to keep transcripts in; set XDG_STATE_HOME")
-        self._transcript = Transcript(os.path.join(place, f"{name}-{uuid.uuid4().hex}.jsonl"))
         # Unknown for a conversation that another program started.
         self._totals: dict[str, int] | None = {} if session is None else None
-        self._fates: dict[str, bool | None] = {}  # did a prompt arrive? by key
-        self._orphan = _NO_PROCESS
-        self._is_reopened = False
         self._running: AgentProgram | None = None
         self._sending = self._aborted = False
-        self.on_news: Callable[[News], None] | None = None
 
     @classmethod
     def reopened(cls, ref: Mapping[str, Any]) -> CommandLineSession:
@@ -126,61 +113,29 @@ class CommandLineSession:
             raise SendError(f"{self._name} still works on another prompt; wait for its turn to end")
         self._sending, self._aborted = True, False
         try:
-            await end_orphan(*self._orphan)
-            if self._aborted:
-                self._fates[key] = False
-                return Turn(text="", stop_reason="cancelled")
-            return await self._send(prompt, key)
-        except SentBefore:
-            raise  # its fate is what the other process wrote
-        except SendError:
-            self._fates[key] = False
-            with suppress(OSError):
-                self._transcript.refused(key)
-            raise
+            return await self._noting_refusal(key, self._send(prompt, key))
         finally:
-            self._sending, self._running, self._orphan = False, None, _NO_PROCESS
-
-    def knows(self, key: str) -> bool | None:
-        """Return whether a prompt arrived, from this process's memory or the transcript."""
-        if key in self._fates or not self._is_reopened:
-            return self._fates.get(key, False)
-        written = self._transcript.fates()
-        if written is None:
-            return None
-        # A prompt is written before its program is started.
-        return {"sent": None, "accepted": True, "refused": False}[written.get(key, "refused")]
+            self._sending, self._running, self._orphan = False, None, NO_PROCESS
 
     async def abort(self) -> None:
         """End the running turn, or an orphan of a crash; the second call kills."""
         if not self._sending:
             await end_orphan(*self._orphan)
-            self._orphan = _NO_PROCESS
+            self._orphan = NO_PROCESS
             return
         is_again, self._aborted = self._aborted, True
         if self._running is not None:
             await (self._running.kill() if is_again else self._running.stop())
 
-    def transcript(self) -> str | None:
-        """Return the path of the transcript that we write."""
-        return self._transcript.path
-
-    def discard(self) -> None:
-        """Delete the transcript. What the agent itself keeps is the agent's."""
-        self._transcript.remove()
-
     # -- one turn
 
     async def _send(self, prompt: str, key: str) -> Turn:
+        await end_orphan(*self._orphan)
+        if self._aborted:
+            self._fates[key] = False
+            return Turn(text="", stop_reason="cancelled")
         began = time.monotonic()
-        try:
-            self._transcript.prompt(key, prompt)
-        except OSError as error:
-            raise SendError(
-                f"the transcript {self._transcript.path} cannot be written, so nothing was sent: "
-                f"{error.strerror or error}"
-            ) from None
-        self._fates[key] = None
+        self._write_prompt(key, prompt)
         form = self._command.resume if self._has_begun else self._command.start
         builder, running = await self._run(form, prompt, key)
         if not self._aborted and self._needs_other_form(form, builder, running):
@@ -263,7 +218,7 @@ class CommandLineSession:
             before = spent if self._totals is None else self._totals
             self._totals = dict(spent)
             spent = {name: max(0, n - before.get(name, 0)) for name, n in spent.items()}
-        self._orphan = _NO_PROCESS
+        self._orphan = NO_PROCESS
         self._notify(News(kind="ref"))
         return builder.turn(spent, duration_ms)
 
@@ -282,17 +237,9 @@ class CommandLineSession:
             parts.append("\n".join(matters)[-_TAIL:])
         return ": ".join(parts)
 
-    def _notify(self, news: News) -> None:
-        notify(self.on_news, news)
-
 
 def _is_uuid(text: str) -> bool:
     try:
         return str(uuid.UUID(text)) == text.lower()
     except ValueError:
         return False
-
-
-def may_hold_secrets(args: Iterable[str]) -> bool:
-    """Return True if an argument may hold a secret, so that it must not be stored."""
-    return any(word in arg.casefold() for arg in args for word in _SECRETS)

@@ -10,7 +10,7 @@ from notyet.run.agent_program import _LONGEST, Lines
 def test_an_unknown_agent_is_said_with_the_one_that_was_meant():
     with pytest.raises(Refused, match=r"no agent 'cluade'; did you mean `claude`\? \(scripted, "):
         open_session("cluade", cwd=".")
-    with pytest.raises(Refused, match=r"no agent 'zzz'; choose one of \(scripted, claude"):
+    with pytest.raises(Refused, match=r"no agent 'zzz'; choose one of \(scripted, acp"):
         open_session("zzz", cwd=".")
 
 
