@@ -13,6 +13,7 @@ engine, and keep every fault of ours out of the framework:
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 import uuid
@@ -228,12 +229,8 @@ def warn_of_version(framework: Framework, warn: Callable[[str], None]) -> None:
 
 
 def _minor(text: str) -> tuple[int, ...]:
-    """Return the first two numbers of a version."""
-    numbers = []
-    for part in text.split(".")[:2]:
-        digits = "".join(char for char in part if char.isdigit())
-        numbers.append(int(digits or 0))
-    return tuple(numbers)
+    """Return the first two numbers of a version: those of 1.30rc1 are 1 and 30."""
+    return tuple(int(number) for number in re.findall(r"\d+", text)[:2])
 
 
 def _since(total: Usage, before: Usage | None) -> Usage:
