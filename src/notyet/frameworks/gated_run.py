@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Describe = Callable[[], Mapping[str, Any]]  # fields of the StopEvent that the framework knows
 
 _MOST_SESSIONS = 10_000  # whose start is remembered
-_warned: set[str] = set()  # frameworks whose version was said to be untested, in this process
+_looked_at: set[str] = set()  # frameworks whose version was compared, in this process
 
 
 class Framework(NamedTuple):
@@ -210,15 +210,15 @@ class GatedRun:
 
 def warn_of_version(framework: Framework, warn: Callable[[str], None]) -> None:
     """Say once that the installed version of a framework was not tested."""
-    if framework.name in _warned:
+    if framework.name in _looked_at:
         return
+    _looked_at.add(framework.name)
     try:
         installed = version(framework.package)
     except PackageNotFoundError:  # vendored, or renamed
         return
     if _minor(framework.oldest) <= _minor(installed) <= _minor(framework.newest):
         return
-    _warned.add(framework.name)
     tested = f"{framework.oldest} to {framework.newest}"
     if framework.oldest == framework.newest:
         tested = framework.newest

@@ -168,10 +168,10 @@ def test_a_fault_of_an_adapter_is_said_as_not_checked_and_the_agent_may_stop(sto
 @both_ways
 def test_a_fault_of_an_engine_does_not_get_out(stop):
     class Faulty(Engine):
-        async def check(self, event, *, within=None):
+        async def check(self, event, **options):
             raise RuntimeError("a fault")
 
-        def check_sync(self, event, *, within=None):
+        def check_sync(self, event, **options):
             raise RuntimeError("a fault")
 
     warnings = []
@@ -284,7 +284,7 @@ def test_only_so_many_sessions_are_remembered(monkeypatch):
 @pytest.fixture
 def said(monkeypatch):
     """What is said of versions, by a process that has said nothing yet."""
-    monkeypatch.setattr(gated_run, "_warned", set())
+    monkeypatch.setattr(gated_run, "_looked_at", set())
     return []
 
 
@@ -302,6 +302,14 @@ def test_a_version_that_was_not_tested_is_said_once(said):
 def test_a_newer_version_names_the_one_that_was_tested(said):
     warn_of_version(framework("1.2.3", "1.2.3"), said.append)
     assert "(tested: 1.2.3)" in said[0]
+
+
+def test_a_version_is_looked_up_once_because_that_takes_longer_than_a_stop(said, monkeypatch):
+    asked = []
+    monkeypatch.setattr(gated_run, "version", lambda package: asked.append(package) or "1.0")
+    for _ in range(2):
+        warn_of_version(framework("1.0", "1.0"), said.append)
+    assert (asked, said) == (["pytest"], [])
 
 
 @pytest.mark.parametrize("installed", ["1.26.0", "1.26.9", "1.30rc1", "1.29.0.post1"])
