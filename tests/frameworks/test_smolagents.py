@@ -1,6 +1,7 @@
 """The worked example of docs/how-to/write-an-adapter.md, with the real smolagents."""
 
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,18 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "write-an-adapter.md"
 TASK = "Write a haiku."
 
 
-@pytest.fixture(scope="module")
-def page():
-    """What the page defines, after its blocks ran in order."""
+@cache
+def defined():
+    """Return what the page defines, after its blocks ran in order."""
     names = {"__name__": "example"}
     for number, part in enumerate(PAGE.read_text().split("```python\n")[1:], 1):
         exec(compile(part.split("```")[0], f"block {number}", "exec"), names)
     return names
+
+
+@pytest.fixture
+def page():
+    return defined()
 
 
 class Trial:
@@ -30,31 +36,20 @@ class Trial:
     name = "smolagents"
     delay = 0.0  # seconds for each call of the model
 
-    def __init__(self, names):
-        self.names = names
-
     def run_sync(self, engine, answers, *, session=None):
-        model = self.model(answers)
-        agent = self.names["agent_with"](model)
+        model = defined()["Scripted"](answers)
+        answer, delay = model.generate, self.delay
+        model.generate = lambda *args, **options: time.sleep(delay) or answer(*args, **options)
+        agent = defined()["agent_with"](model)
         if engine is not None:
-            self.names["GateCheck"](agent, engine, session_id=session)
+            defined()["GateCheck"](agent, engine, session_id=session)
         return Conversation(agent.run(TASK), tuple(model.seen))
-
-    def model(self, answers):
-        delay = self.delay
-
-        class Slow(self.names["Scripted"]):
-            def generate(self, messages, **options):
-                time.sleep(delay)
-                return super().generate(messages, **options)
-
-        return Slow(answers)
 
 
 @pytest.mark.holds("sync run")
-def test_the_callback_keeps_every_promise_but_one(page):
+def test_the_callback_keeps_every_promise_but_one():
     cannot = {"start words": "nothing runs before the first request"}
-    adapter_conformance(Trial(page), cannot=cannot)
+    adapter_conformance(Trial(), cannot=cannot)
 
 
 @pytest.mark.holds("sync run")
