@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-clients test-bench test-browser test-postgres lint format bench bench-quick soak soak-fleet fleet-demo docs record clean
+.PHONY: help demo test test-clients test-frameworks test-bench test-browser test-postgres lint format bench bench-quick soak soak-fleet fleet-demo docs record clean
 
 help:
 	@echo "make demo    scripted agents meet the gates"
 	@echo "make test    lint, types, layers, tests with coverage, rules (about four minutes on two cores)"
 	@echo "make test-clients  every proven host as the real program, with a scripted model; fetches them once (about 3.8 GB unpacked for all), HOSTS=goose,droid selects, FULL=1 runs all tests"
+	@echo "make test-frameworks  the adapters with the real frameworks and scripted models, each in an environment of its own; FRAMEWORKS=strands,langchain selects, NEWEST=1 tries the newest versions"
 	@echo "make test-bench    the benchmark works (a minute); how fast notyet is, make bench says"
 	@echo "make test-browser  the page in a real Chromium, where there is one"
 	@echo "make test-postgres the ledger, supervisors and the page on a PostgreSQL server of their own, where it is installed"
@@ -30,6 +31,9 @@ test: $(VENV)/ready
 
 test-clients: $(VENV)/ready
 	@$(BIN)/python tools/checks.py clients
+
+test-frameworks: $(VENV)/ready
+	@$(BIN)/python tools/frameworks.py
 
 # Each area of the benchmark, with tiny sizes.
 test-bench: $(VENV)/ready
@@ -69,6 +73,7 @@ docs: $(VENV)/ready
 	@$(BIN)/python tools/wire_reference.py --write
 	@$(BIN)/python tools/cli_reference.py --write
 	@$(BIN)/python tools/host_table.py --write
+	@$(BIN)/python tools/framework_table.py --write
 	@$(BIN)/python -m bench --render
 
 record: $(VENV)/browser
@@ -77,7 +82,7 @@ record: $(VENV)/browser
 	@$(BIN)/python tools/record_sessions.py
 
 clean:
-	rm -rf $(VENV) .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .frameworks .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .PHONY: supported-python
 supported-python:

@@ -32,6 +32,7 @@ LINT: Checks = {
     "config reference": ["python", "tools/config_reference.py"],
     "wire reference": ["python", "tools/wire_reference.py"],
     "tables of hosts": ["python", "tools/host_table.py"],
+    "table of frameworks": ["python", "tools/framework_table.py"],
     "style": ["ruff", "check", "--quiet", "."],
     "format": ["ruff", "format", "--quiet", "--check", "."],
 }

@@ -34,6 +34,7 @@ PARTS = [
     Part("browser", 4, ["make", "test-browser"]),
     Part("postgres", 5, ["make", "test-postgres"]),
     Part("clients", 25, ["make", "test-clients"]),
+    Part("frameworks", 10, ["make", "test-frameworks"]),
     Part("bench", 3, ["make", "test-bench"]),
     Part("soak", 12, ["make", "soak"]),
 ]

@@ -6,11 +6,10 @@ import sys
 
 import pytest
 
-import notyet.testing as suite
 from notyet.agents import open_session, reopen
 from notyet.core.event import Usage
 from notyet.core.session import Turn
-from notyet.testing import Hang, Say, Scene, Script, ScriptedSession, session_conformance
+from notyet.testing import Hang, Say, Scene, Script, ScriptedSession, promises, session_conformance
 
 FAKE = os.path.join(os.path.dirname(__file__), "..", "agents", "fake_cli.py")
 
@@ -187,7 +186,7 @@ def test_a_second_prompt_that_is_answered_at_once_is_found():
 
 
 def test_an_abort_that_hangs_is_told_in_a_sentence(monkeypatch):
-    monkeypatch.setattr(suite, "_PROMPTLY", 0.2)
+    monkeypatch.setattr(promises, "PROMPTLY", 0.2)
 
     class Hanging(Fine):
         async def abort(self):
@@ -197,7 +196,7 @@ def test_an_abort_that_hangs_is_told_in_a_sentence(monkeypatch):
 
 
 def test_a_send_that_cannot_be_cancelled_is_found(monkeypatch):
-    monkeypatch.setattr(suite, "_PROMPTLY", 0.5)
+    monkeypatch.setattr(promises, "PROMPTLY", 0.5)
 
     class Stubborn(Fine):
         async def send(self, prompt, key):
