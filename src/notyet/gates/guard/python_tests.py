@@ -61,7 +61,7 @@ class _Module:
         self.skips: dict[str, Skip] = {}  # module variables that hold a skip marker
         self.values: dict[str, ast.expr] = {}  # module variables that are assigned once
         self.classes: dict[str, ast.ClassDef] = {}
-        self.sources: dict[str, str] = {}  # imported names, and where they come from
+        self.sources: dict[str, str] = {}  # what names stand for: an import, or a text
         self._read_names(tree)
         self._find_asserting()
         self._walk(tree.body, "", "", is_conditional=False)
@@ -311,9 +311,10 @@ class _Module:
         """Return what the names in a test stand for; its fixtures depend on its folder."""
         found = {dirname(self.found.path)} if body.arguments else set()
         for name in body.used:
-            known = self.names.functions.get(name) or self.values.get(name)
-            source = self.sources.get(name) or (text_of(known) if known else "")
-            found.add(f"{name} {source}")
+            if name not in self.sources:
+                known = self.names.functions.get(name) or self.values.get(name)
+                self.sources[name] = text_of(known) if known else ""
+            found.add(f"{name} {self.sources[name]}")
         return frozenset(found)
 
     def _cases(self, node: Function) -> int | None:
