@@ -19,7 +19,7 @@ from notyet.gates.guard.found_tests import (
 from notyet.gates.guard.masking import Masked, mask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _HEAD = re.compile(
     r"(?<![\w.$])(?:(?:t|tt|st|tap|Deno|QUnit|ctx|context)\.(?=test\b))?"
@@ -95,7 +95,8 @@ class _File:
         self.found = TestsOfFile(path)
         self.stem = re.split(r"[._-](?:test|spec|e2e)\b", basename(path))[0].split(".")[0]
         self.lines = _LineNumbers(source.text)
-        self.never, self.swallowed = list(self._never()), list(self._swallowed())
+        self.never = _Spans(self._never())
+        self.lost = _Spans((*self._never(), *self._swallowed()))
         calls = [call for call in map(self._call, self._heads()) if call]
         inner = _inner(calls)
         around: list[tuple[_Call, str]] = []
@@ -256,7 +257,7 @@ class _File:
         skip, condition, only = self._marks(call)
         start, end = call.arguments[0][1], call.end - 1
         parts = list(_outside(start, end, inner))
-        if not skip and any(start <= call.start < end for start, end in self.never):
+        if not skip and call.start in self.never:
             skip = "never runs"
         if not skip:
             inside = self._hooks(parts) if is_group else parts
@@ -338,22 +339,11 @@ class _File:
 
     def _file_skips(self) -> None:
         """Notice what skips or ends all tests of this file."""
-        pairs = sorted(self.source.pairs.items())
-        tops: list[tuple[int, int]] = []  # outermost brackets
-        for start, end in pairs:
-            if not tops or start > tops[-1][1]:
-                tops.append((start, end))
-        starts = [start for start, _ in tops]
-
-        def is_top(position: int) -> bool:
-            at = bisect(starts, position) - 1
-            return at < 0 or tops[at][1] < position
-
-        skip, _ = self._skip_inside(
-            [hook for hook in self._hooks([(0, len(self.source.text))]) if is_top(hook[0] - 1)]
-        )
+        inside = _Spans((start, end + 1) for start, end in self.source.pairs.items())
+        hooks = self._hooks([(0, len(self.source.text))])
+        skip, _ = self._skip_inside([hook for hook in hooks if hook[0] - 1 not in inside])
         for match in _EXIT.finditer(self.source.masked):
-            if is_top(match.start()):
+            if match.start() not in inside:
                 skip = skip or f"{match[0]}…)"
         self.found.skip = skip
 
@@ -362,7 +352,7 @@ class _File:
         condition = ""
         for start, end in parts:
             for match in _SKIP_CALL.finditer(self.source.masked, start, end):
-                before = self.source.masked[parts[0][0] : match.start()]
+                before = self.source.masked[max(parts[0][0], match.start() - 2000) : match.start()]
                 opening = self.source.masked.find("(", match.start())
                 arguments = self.source.masked[
                     opening + 1 : self.source.pairs.get(opening, opening)
@@ -373,7 +363,7 @@ class _File:
                     "true,"
                 )
                 is_asked = is_asked and bool(given)
-                if is_asked or _CONDITION.search(before[-2000:]):
+                if is_asked or _CONDITION.search(before):
                     condition = condition or f"{match[0]}…)"
                 else:
                     return f"{match[0]})", ""
@@ -402,12 +392,12 @@ class _File:
     def _is_lost(self, place: int, text: str) -> bool:
         """Return True for an assertion that is not reached, has no effect, or compares nothing."""
         source = self.source
-        if any(start <= place < end for start, end in (*self.never, *self.swallowed)):
+        if place in self.lost:
             return True
         closing = source.pairs.get(place + len("expect"))
         if not text.startswith("expect(") or closing is None:
             return False
-        return not source.masked[closing + 1 :][:400].lstrip().startswith(".")
+        return not source.masked[closing + 1 : closing + 400].lstrip().startswith(".")
 
     def _mocks(self, parts: list[tuple[int, int]]) -> Iterator[str]:
         for start, end in parts:
@@ -424,6 +414,24 @@ class _File:
     def _file_mocks(self) -> None:
         mocks = frozenset(self._mocks([(0, len(self.source.text))]))
         self.found.tests["(file)"] = FoundTest("(file)", 1, "", mocks=mocks, is_group=True)
+
+
+class _Spans:
+    """Parts of a text, joined where they overlap."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in sorted(spans):
+            if self._ends and start < self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], end)
+            else:
+                self._starts.append(start)
+                self._ends.append(end)
+
+    def __contains__(self, position: int) -> bool:
+        at = bisect(self._starts, position) - 1
+        return at >= 0 and position < self._ends[at]
 
 
 class _LineNumbers:

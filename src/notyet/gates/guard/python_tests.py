@@ -9,7 +9,7 @@ from dataclasses import replace
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING
 
-from notyet.gates.guard.found_tests import FoundTest, TestsOfFile
+from notyet.gates.guard.found_tests import FoundTest, TestsOfFile, digest
 from notyet.gates.guard.python_bodies import CHECKER, Body, Function, Names, Skip
 from notyet.gates.guard.python_syntax import (
     dotted,
@@ -34,7 +34,6 @@ _PREPARING = frozenset(
 _NO_CASES = frozenset(
     {"object", "ABC", "Protocol", "Generic", "NamedTuple", "TypedDict", "Exception"}
 )
-_DEEPEST = 20  # classes that derive from one another
 _SHARED = re.compile(
     r"(?:^|[._])(?:tests?|testing|conftest|helpers?|utils?|common|support)(?:$|[._])"
 )
@@ -61,6 +60,7 @@ class _Module:
         self.skips: dict[str, Skip] = {}  # module variables that hold a skip marker
         self.values: dict[str, ast.expr] = {}  # module variables that are assigned once
         self.classes: dict[str, ast.ClassDef] = {}
+        self.no_cases = set(_NO_CASES)  # classes that are no TestCase
         self.sources: dict[str, str] = {}  # what names stand for: an import, or a text
         self._read_names(tree)
         self._find_asserting()
@@ -189,6 +189,9 @@ class _Module:
         for target in targets:
             name = text_of(target)
             owner, _, attribute = name.rpartition(".")
+            known = {name, owner, f"{name} (group)", f"{owner} (group)"}
+            if known.isdisjoint(self.found.tests):
+                continue
             if isinstance(node, ast.Delete) or (
                 isinstance(node, ast.Assign) and not _mentions(node.value, name)
             ):
@@ -231,15 +234,20 @@ class _Module:
         names = [one.name for one in node.body if isinstance(one, Function)]
         return node.name.startswith("Test") and "__init__" not in names
 
-    def _may_be_case(self, node: ast.ClassDef, depth: int = 0) -> bool:
+    def _may_be_case(self, node: ast.ClassDef) -> bool:
         """Return True for a class with a base that may be a TestCase of unittest."""
-        for base in node.bases:
-            name = last_name(base.value if isinstance(base, ast.Subscript) else base)
-            known = self.classes.get(name)
-            if known is None and name not in _NO_CASES:
-                return True
-            if known and depth < _DEEPEST and self._may_be_case(known, depth + 1):
-                return True
+        waiting, seen = [node], {node.name}
+        while waiting:
+            for base in waiting.pop().bases:
+                name = last_name(base.value if isinstance(base, ast.Subscript) else base)
+                if name in self.no_cases:
+                    continue
+                if name in self.classes:
+                    waiting += [self.classes[name]] if name not in seen else []
+                    seen.add(name)
+                else:
+                    return True
+        self.no_cases |= seen
         return False
 
     def _add_group(self, name: str, line: int, skip: Skip | None) -> None:
@@ -313,7 +321,7 @@ class _Module:
         for name in body.used:
             if name not in self.sources:
                 known = self.names.functions.get(name) or self.values.get(name)
-                self.sources[name] = text_of(known) if known else ""
+                self.sources[name] = digest(text_of(known)) if known else ""
             found.add(f"{name} {self.sources[name]}")
         return frozenset(found)
 
