@@ -62,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         metavar="BASE",
         help="a commit to compare the files with, or a range A..B (default: where this branch left "
-        "the default branch of `origin`; without that, HEAD)",
+        "the default branch of `origin`; in a repository without `origin`, HEAD)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -114,13 +114,21 @@ def _ends(now: Snapshot, base: str | None) -> tuple[str, str, str]:
 
 
 def _default(now: Snapshot) -> tuple[str, str, str]:
-    """Return where this branch left the default branch; HEAD if that is not known."""
+    """Return where this branch left the default branch; HEAD if there is no `origin`.
+
+    In a shallow clone of a CI, HEAD would compare the files with themselves. Raises Unknown.
+    """
     if not now.head:
         raise Unknown("there is no commit yet to compare with")
     for name in _DEFAULTS:
         fork = _line(now, "merge-base", "HEAD", name)
         if fork:
             return fork, "", f"where this branch left {name}"
+    if _line(now, "config", "--get", "remote.origin.url"):
+        raise Unknown(
+            "where this branch left the default branch of `origin` is not known here; fetch that "
+            "branch with its history, or name a base, e.g. notyet guard HEAD~1"
+        )
     return now.head, "", "HEAD"
 
 

@@ -14,9 +14,10 @@ from notyet.gates.question import Question
 from notyet.git.snapshot_store import take_first
 
 TESTS = (
-    "def test_adds():\n    assert 1 + 1 == 2\n\n\ndef test_multiplies():\n    assert 2 * 2 == 4\n"
+    "def test_adds():\n    assert add(1, 1) == 2\n\n\n"
+    "def test_multiplies():\n    assert multiply(2, 2) == 4\n"
 )
-FEWER = "def test_adds():\n    assert 1 + 1 == 2\n"
+FEWER = "def test_adds():\n    assert add(1, 1) == 2\n"
 SCRIPT = "#!/bin/sh\nset -e\npytest -q\n"
 
 
@@ -86,7 +87,7 @@ def test_a_removed_test_sends_the_agent_back_with_its_place_and_what_was_there(b
     assert "since the session began" in answer.reason
     assert "tests/test_sums.py:5" in answer.reason
     assert "test_multiplies" in answer.reason
-    assert "name each file or test in your final message" in answer.reason
+    assert "name each file or test (in quotes) in your final message" in answer.reason
     assert answer.tell.startswith("weakened: tests/test_sums.py:5")
 
 
@@ -114,6 +115,26 @@ def test_a_declared_change_passes_and_the_user_is_told(begun, message):
 def test_a_message_that_names_no_file_and_no_test_declares_nothing(begun):
     (begun / "tests" / "test_sums.py").write_text(FEWER)
     assert ask(begun, "I cleaned up the tests.").reason
+    assert ask(begun, "I touched tests, tests/ and multiplies.").reason
+
+
+@pytest.mark.parametrize(
+    ("message", "is_declared"),
+    [
+        ("The cart now adds prices as it should.", False),
+        ('I removed the test "adds prices": carts have no prices.', True),
+        ("I removed **adds prices**: carts have no prices.", True),
+        ("test/cart.test.js has one test fewer.", True),
+    ],
+)
+def test_a_title_in_plain_words_must_be_in_quotes(root, message, is_declared):
+    (root / "test").mkdir()
+    cart = root / "test" / "cart.test.js"
+    cart.write_text("it('adds prices', () => {\n  expect(total([1])).toBe(1);\n});\n")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "cart")
+    cart.write_text("")
+    assert passes(ask(root, message)) is is_declared
 
 
 def test_one_declaration_does_not_cover_another_file(begun):
@@ -136,7 +157,7 @@ def test_a_group_in_tell_does_not_block_and_one_in_block_does(begun):
     answer = ask(begun, tell=["removed"])
     assert passes(answer)
     assert answer.tell.startswith("weakened: ")
-    (begun / "tests" / "test_sums.py").write_text(TESTS.replace("== 4", "!= 5"))
+    (begun / "tests" / "test_sums.py").write_text(TESTS.replace("== 4", "> 3"))
     assert passes(ask(begun))
     assert ask(begun, block=["weaker"]).reason
 
@@ -176,11 +197,66 @@ def test_a_test_file_renamed_with_its_tests_passes(begun):
     assert passes(ask(begun))
 
 
-def test_files_that_cannot_be_read_are_told(begun):
-    (begun / "tests" / "test_sums.py").write_bytes(b"\0" * 100)
+def test_a_removed_copy_of_a_test_in_an_unchanged_file_passes(root):
+    (root / "tests" / "test_copy.py").write_text(TESTS)
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "copy")
+    (root / "tests" / "test_sums.py").write_text(FEWER)
+    assert passes(ask(root))
+    (root / "tests" / "test_copy.py").unlink()
+    assert ask(root).reason
+
+
+def test_new_files_that_cannot_be_read_are_told(begun):
     (begun / "tests" / "test_large.py").write_text("#" * 5_000_000)
+    (begun / "tests" / "test_binary.py").write_bytes(b"\0" * 100)
     answer = ask(begun)
+    assert passes(answer)
     assert "2 changed files were not read" in answer.tell
+
+
+@pytest.mark.parametrize("content", [b"\0" * 100, b"#" * 5_000_000, b"def test_adds(:\n"])
+def test_a_test_file_that_can_no_longer_be_read_blocks(begun, content):
+    (begun / "tests" / "test_sums.py").write_bytes(content)
+    assert "so its tests were not compared" in ask(begun).reason
+
+
+@pytest.mark.parametrize("into", ["tests/test_sums.py.bak", "sums.txt", "tests/.off/test_sums.py"])
+def test_a_test_file_renamed_so_that_nothing_runs_it_blocks(begun, into):
+    (begun / into).parent.mkdir(exist_ok=True)
+    git(begun, "mv", "tests/test_sums.py", into)
+    reason = ask(begun).reason
+    assert "test_adds, test_multiplies" in reason
+    assert "tests/test_sums.py:1" in reason
+
+
+def test_a_large_change_does_not_keep_a_test_that_was_there_from_being_read(begun):
+    for number in range(20):
+        (begun / "tests" / f"test_a{number}.py").write_text("#" * 3_900_000)
+    (begun / "tests" / "test_sums.py").write_text(FEWER)
+    assert "test_multiplies" in ask(begun).reason
+
+
+def test_what_was_declared_at_one_stop_need_not_be_named_at_the_next(begun):
+    (begun / "tests" / "test_sums.py").write_text(FEWER)
+    assert passes(ask(begun, "I removed `test_multiplies`."))
+    (begun / "notes.txt").write_text("after\n")
+    answer = ask(begun, "The notes are written.")
+    assert passes(answer)
+    assert answer.tell == ""
+    assert answer.note == "since the session began: 1 declared, 0 told"
+    assert "[test-removed, declared]" in answer.output
+    assert ask(begun, strict=True).reason
+    (begun / "tests" / "test_sums.py").write_text("")
+    assert "test_adds" in ask(begun, "The notes are written.").reason
+
+
+def test_a_declared_edit_of_a_gate_script_does_not_cover_the_next_edit(begun):
+    command = {"gate": "tests", "line": "./check.sh", "dir": "", "file": str(begun / "x.toml")}
+    (begun / "check.sh").write_text(SCRIPT.replace("-q", "-qq"))
+    assert passes(ask(begun, "check.sh is quieter.", commands=[command]))
+    (begun / "check.sh").write_text(SCRIPT.replace("pytest -q", "exit 0"))
+    assert "check.sh:3" in ask(begun, commands=[command]).reason
 
 
 def test_odd_names_and_encodings_do_not_stop_it(begun):

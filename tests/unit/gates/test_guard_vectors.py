@@ -27,6 +27,7 @@ def found(case):
         case["new"],
         renames=case.get("renames", {}),
         gate_scripts=case.get("gate_scripts", ()),
+        unchanged=case.get("unchanged", {}),
     )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from notyet.gates.guard.files import BLOCKING, is_collected, language
+from notyet.gates.guard.files import BLOCKING, is_collected, is_conftest, language, loses_tests
 from notyet.gates.guard.rules import finding, short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from notyet.gates.guard.found_tests import Assertion, FoundTest, TestsOfFile
     from notyet.gates.guard.rules import Weakening
@@ -19,6 +20,7 @@ _SIMILAR = 0.5  # share of equal lines from which one test counts as the other, 
 _MOST_COMPARED = 40_000  # pairs of tests whose lines are compared for one file
 _UNKNOWN = 1_000_000  # cases that are made at run time may be as many as were lost
 _LISTED = 5
+_HAS_TO_FAIL = re.compile(r"\bxfail\b|expectedFailure|\.(?:fails|failing)$")
 _DEFAULT_TOLERANCE = {"places": -7.0, "decimal": -6.0, "toBeCloseTo": -2.0}
 
 
@@ -47,13 +49,19 @@ def compare_tests(
     new: Mapping[str, TestsOfFile],
     renames: Mapping[str, str],
     gone_files: frozenset[str],
+    unchanged: Collection[TestsOfFile] = (),
 ) -> Iterator[Weakening]:
-    """Return what the new tests check less than the old ones."""
+    """Return what the new tests check less than the old ones.
+
+    `unchanged` are files that did not change, where copies of lost tests may be.
+    """
     pairs = _paired(old, new, renames)
+    copies = {_copy_of(test) for file in unchanged for test in _running(file)}
+    pairs.lost = [one for one in pairs.lost if _copy_of(one.test) not in copies]
     yield from _losses(pairs, old, renames, gone_files)
     for path, tests in old.items():
         now = new.get(renames.get(path, path))
-        if now is not None:
+        if now is not None and not is_conftest(path):
             yield from _file_skips(tests, now)
     skipped_groups: set[tuple[str, str]] = set()
     for one, other in sorted(pairs.pairs, key=lambda pair: not pair[0].test.is_group):
@@ -63,6 +71,18 @@ def compare_tests(
         for key, test in tests.tests.items():
             if test.only and (tests.path, key) not in known:
                 yield _only(_Placed(tests.path, key, test))
+
+
+def _running(file: TestsOfFile) -> list[FoundTest]:
+    """Return the tests of a file that its runner collects and does not skip."""
+    if file.skip or not is_collected(file.path):
+        return []
+    return [one for one in file.tests.values() if one.uses and not (one.skip or one.inherited)]
+
+
+def _copy_of(test: FoundTest) -> tuple[str, str, frozenset[str]]:
+    """Return what two tests have in common that check the same."""
+    return test.leaf, test.body, test.uses
 
 
 def _paired(
@@ -78,19 +98,14 @@ def _paired(
         for key, test in tests.tests.items():
             one = _Placed(path, key, test)
             same = found.came.get((home, key))
-            if same and _is_as_collected(one, same):
+            if same and not loses_tests(one.path, same.path):
                 found.take(one, same)
             elif not test.is_group and not test.is_helper:
                 gone.append(one)
     gone = _moved(found, gone, renames)
     gone = _rewritten(found, gone, renames)
-    found.lost = _merged(found, gone)
+    found.lost = _merged(found, gone, renames)
     return found
-
-
-def _is_as_collected(old: _Placed, new: _Placed) -> bool:
-    """Return True unless the new file has a name that the test runner leaves out."""
-    return is_collected(new.path) or not is_collected(old.path)
 
 
 def _moved(found: _Pairs, gone: Sequence[_Placed], renames: Mapping[str, str]) -> list[_Placed]:
@@ -120,7 +135,7 @@ def _moved(found: _Pairs, gone: Sequence[_Placed], renames: Mapping[str, str]) -
             if (
                 is_free
                 and language(other.path) == language(one.path)
-                and _is_as_collected(one, other)
+                and not loses_tests(one.path, other.path)
             ):
                 found.take(one, other)
                 break
@@ -158,7 +173,7 @@ def _rewritten(found: _Pairs, gone: Sequence[_Placed], renames: Mapping[str, str
             budget[home] += 1
             if budget[home] > _MOST_COMPARED:
                 break
-            if (other.path, other.key) not in found.came or not _is_as_collected(one, other):
+            if (other.path, other.key) not in found.came or loses_tests(one.path, other.path):
                 continue
             share = _similarity(one.test, other.test)
             if share >= _SIMILAR and (best is None or share > best[0]):
@@ -170,17 +185,19 @@ def _rewritten(found: _Pairs, gone: Sequence[_Placed], renames: Mapping[str, str
     return left
 
 
-def _merged(found: _Pairs, gone: Sequence[_Placed]) -> list[_Placed]:
+def _merged(found: _Pairs, gone: Sequence[_Placed], renames: Mapping[str, str]) -> list[_Placed]:
     """Return the tests whose assertions did not all go into other tests that run."""
     added: Counter[str] = Counter()
+    unrun = {new for old, new in renames.items() if loses_tests(old, new)}
     for old, new in found.pairs:
         if is_collected(new.path) and not new.test.skip:
             texts = Counter(one.text for one in new.test.assertions)
             texts.subtract(one.text for one in old.test.assertions)
             added += texts
     for one in found.came.values():
-        is_run = is_collected(one.path) and not (one.test.skip or one.test.inherited)
-        if is_run and not one.test.is_group and not one.test.is_helper:
+        is_test = not (one.test.is_group or one.test.is_helper)
+        is_run = is_collected(one.path) and one.path not in unrun
+        if is_test and is_run and not (one.test.skip or one.test.inherited):
             added.update(assertion.text for assertion in one.test.assertions)
     lost: list[_Placed] = []
     for one in gone:
@@ -209,10 +226,12 @@ def _losses(
         if len(names) > _LISTED:
             listed += f" and {len(names) - _LISTED} more"
         home = renames.get(path, path)
-        came = gains[home] if is_collected(home) or not is_collected(path) else 0
+        came = 0 if loses_tests(path, home) else gains[home]
         if path in gone_files:
             rule = "test-file-deleted"
-            what = f"the file was deleted, and {len(names)} of its {total} tests are nowhere else"
+            done = "deleted" if home == path else f"renamed to {short(home, 120)}"
+            gone = "its test is" if total == 1 else f"{len(names)} of its {total} tests are"
+            what = f"the file was {done}, and {gone} nowhere else"
         elif len(names) > came:
             rule = "test-removed"
             extra = f", {came} came" if came else ""
@@ -228,7 +247,7 @@ def _losses(
             f"{what}: {listed}",
             before=first.head,
             names=names,
-            may_block=_may_block(path) and not all(one.test.skip for one in tests),
+            may_block=_may_block(path) and any(map(_is_run, tests)),
         )
 
 
@@ -240,7 +259,7 @@ def _gains(pairs: _Pairs) -> Counter[str]:
         if test.is_group:
             if test.cases is None:  # `describe.each` multiplies what is inside
                 gains[one.path] += _UNKNOWN
-        elif not (test.is_helper or test.skip or test.inherited or test.is_empty):
+        elif not (test.is_helper or test.skip or test.inherited or _says_nothing(one)):
             gains[one.path] += _UNKNOWN if test.cases is None else test.cases
     for old, new in pairs.pairs:
         if new.test.cases is None and old.test.cases is not None:
@@ -248,6 +267,18 @@ def _gains(pairs: _Pairs) -> Counter[str]:
         elif new.test.cases is not None and old.test.cases is not None:
             gains[new.path] += max(0, new.test.cases - old.test.cases)
     return gains
+
+
+def _is_run(one: _Placed) -> bool:
+    """Return False for a test that was skipped, and for a function that no runner collects."""
+    is_function = " > " not in one.test.name and language(one.path) == "python"
+    return not one.test.skip and (is_collected(one.path) or not is_function)
+
+
+def _says_nothing(one: _Placed) -> bool:
+    """Return True for a test that checks nothing; in JavaScript, helpers cannot be told."""
+    is_sure = language(one.path) == "python"
+    return one.test.is_empty or (is_sure and not one.test.assertions and not one.test.helpers)
 
 
 def _counted(count: int, noun: str) -> str:
@@ -294,9 +325,10 @@ def _changes(
         if b.is_group:
             skipped_groups.add((new.path, b.name))
         how = f"`{short(b.skip, 80)}`" if b.skip else f"through {short(b.inherited, 80)}"
-        what = f"“{named}” is skipped: {how}"
+        has_to_fail = _HAS_TO_FAIL.search(b.skip)
+        what = f"“{named}” is {'expected to fail' if has_to_fail else 'skipped'}: {how}"
         yield finding(
-            "test-skipped",
+            "expected-failure" if has_to_fail else "test-skipped",
             new.path,
             b.line,
             what,
@@ -329,7 +361,8 @@ def _changes(
             what,
             before=a.head,
             names=(b.leaf,),
-            may_block=language(new.path) == "python",
+            # A loop that came may run over the cases that are gone.
+            may_block=language(new.path) == "python" and not (b.loops and not a.loops),
         )
     if a.body != b.body:
         yield from _weaker(old, new)
@@ -339,13 +372,14 @@ def _weaker(old: _Placed, new: _Placed) -> Iterator[Weakening]:
     a, b = old.test, new.test
     named = short(b.leaf, 80)
     before_texts = Counter(one.text for one in a.assertions)
-    now_texts = Counter(one.text for one in b.assertions)
+    now = [one for one in b.assertions if not _is_rest(one, before_texts)]
+    now_texts = Counter(one.text for one in now)
     gone = [one for one in a.assertions if one.text in before_texts - now_texts]
-    came = [one for one in b.assertions if one.text in now_texts - before_texts]
+    came = [one for one in now if one.text in now_texts - before_texts]
     before = gone[0].text if gone else a.head
-    fewer = len(a.assertions) - len(b.assertions)
+    fewer = len(a.assertions) - len(now)
     new_helpers = b.helpers - a.helpers
-    if a.assertions and not b.assertions and not b.is_helper and not new_helpers:
+    if a.assertions and not now and not b.is_helper and not new_helpers:
         what = f"“{named}” has no assertion left, before {len(a.assertions)}"
         yield finding(
             "no-assertions",
@@ -358,12 +392,10 @@ def _weaker(old: _Placed, new: _Placed) -> Iterator[Weakening]:
         )
         return
     if fewer > 0 and not new_helpers:
-        what = (
-            f"“{named}” has {_counted(len(b.assertions), 'assertion')}, before {len(a.assertions)}"
-        )
+        what = f"“{named}” has {_counted(len(now), 'assertion')}, before {len(a.assertions)}"
         yield finding("fewer-assertions", new.path, b.line, what, before=before, names=(b.leaf,))
         return
-    lost = sum(one.strength for one in a.assertions) - sum(one.strength for one in b.assertions)
+    lost = sum(one.strength for one in a.assertions) - sum(one.strength for one in now)
     if fewer == 0 and lost > 0:
         line = came[0].line if came else b.line
         what = f"“{named}” asserts less"
@@ -372,6 +404,13 @@ def _weaker(old: _Placed, new: _Placed) -> Iterator[Weakening]:
         yield finding("weaker-assertion", new.path, line, what, before=before, names=(b.leaf,))
         return
     yield from _other_values(new, gone, came)
+
+
+def _is_rest(one: Assertion, before: Mapping[str, int]) -> bool:
+    """Return True for a call such as `validate(x)`, of which an `assert validate(x)` is left."""
+    if one.text.startswith("assert") or one.text in before:
+        return False
+    return any(text.startswith("assert ") and one.text in text for text in before)
 
 
 def _other_values(

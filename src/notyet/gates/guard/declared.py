@@ -21,7 +21,7 @@ _CONFIG = "config"  # the group of changes to notyet's own configuration
 _LONGEST_MESSAGE = 200_000
 # Words of a message that may be paths; `test_a.py::test_x` and `test_a.py:12` are two words each.
 _WORD = re.compile(r"[^\s`'\"()\[\]{}<>,;:*“”\u2018\u2019|]+")
-_SPECIFIC = re.compile(r"[_\d./ \-]|[a-z][A-Z]")
+_SPECIFIC = re.compile(r"[_\d./\-]|[a-z][A-Z]")
 
 
 def applied(
@@ -72,18 +72,18 @@ def declared(weakening: Weakening, message: str, *, count: int = 1) -> bool:
 
 
 def _is_named(name: str, message: str) -> bool:
-    """Return True if a message has a name as a whole word; a plain word must be in quotes."""
+    """Return True if a message has a name as a whole word; plain words must be in quotes."""
     name = " ".join(name.split())
     if not name or name.lower() in {"test", "tests", "conftest", "spec"}:
         return False
     flat = " ".join(message.split())
-    # Titles of tests such as "works" or "adds" are words of any message.
-    is_plain = not _SPECIFIC.search(name)
+    # Titles of tests such as "works" or "adds prices" are words of any message.
+    is_plain = " " in name or not _SPECIFIC.search(name)
     at = flat.find(name)
     while at >= 0:
         before, after = flat[at - 1 : at], flat[at + len(name) : at + len(name) + 1]
         if is_plain:
-            if before and before in "`'\"“\u2018" and after and after in "`'\"”\u2019":
+            if before and before in "`'\"*“\u2018" and after and after in "`'\"*”\u2019":
                 return True
         elif not _joins(before) and not _joins(after):
             return True
@@ -113,8 +113,8 @@ def described(
         lines.append("Restore it.")
     else:
         lines.append(
-            "Restore it, or name each file or test in your final message and say why it had to "
-            "change."
+            "Restore it, or name each file or test (in quotes) in your final message and say why "
+            "it had to change."
         )
     return "\n".join(lines)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from posixpath import basename, splitext
+from posixpath import basename, dirname, splitext
 
 _LANGUAGES = {
     "python": (".py", ".pyi"),
@@ -36,6 +36,11 @@ _TEST_NAME = {
     "php": re.compile(r"(?:Test|Spec|Cest)\.php$"),
 }
 _COLLECTED = re.compile(r"^(?:test_.*|.*_test|tests?)\.py$")
+# pytest's `norecursedirs`, which it has by default.
+_NOT_SEARCHED = re.compile(
+    r"(?:^|/)(?:\.[^/]+|[^/]+\.egg|_darcs|build|CVS|dist|node_modules|venv)/"
+)
+_INFIX = re.compile(r"[._-](?:tests?|spec)\.[cm]?[jt]sx?$")
 _RUST_TEST = re.compile(r"#\[(?:cfg\(test\)|(?:\w+::)*+test\b|rstest\b)")
 _SNAPSHOT = re.compile(r"(?:^|/)__snapshots__/|\.(?:snap|ambr|snap\.new)$")
 _CI = re.compile(
@@ -77,8 +82,17 @@ def is_test(path: str, text: str = "") -> bool:
 
 
 def is_collected(path: str) -> bool:
-    """Return True unless a Python file has a name that pytest leaves out by default."""
-    return language(path) != "python" or bool(_COLLECTED.search(basename(path)))
+    """Return True unless a Python file has a name or a place that pytest leaves out by default."""
+    if language(path) != "python":
+        return True
+    return bool(_COLLECTED.search(basename(path))) and not _NOT_SEARCHED.search(path)
+
+
+def loses_tests(old: str, new: str) -> bool:
+    """Return True if a test file got a name by which test runners do not find it."""
+    if language(old) == "javascript" and dirname(old) == dirname(new):
+        return bool(_INFIX.search(old)) and not _INFIX.search(new)
+    return is_collected(old) and not is_collected(new)
 
 
 def is_conftest(path: str) -> bool:

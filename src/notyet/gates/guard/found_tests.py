@@ -80,6 +80,8 @@ class FoundTest:
     is_group: bool = False
     is_helper: bool = False  # a function with assertions that tests call
     is_empty: bool = False
+    loops: bool = False  # it asserts in a loop
+    uses: frozenset[str] = frozenset()  # what the names in its body stand for (Python only)
 
     @property
     def leaf(self) -> str:

@@ -8,6 +8,7 @@ all weakenings, declared or not.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from posixpath import join
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from notyet.gates.session import Changes
 
 _MOST_LOGGED = 200  # findings
+_MOST_SOUGHT = 50  # lost tests, and files with tests of these names
+_MOST_REMEMBERED = 1_000_000  # characters
 
 
 def check(question: Question) -> Answer:
@@ -41,7 +44,12 @@ def check(question: Question) -> Answer:
         return Answer(problem=f"the guard cannot compare the files: {unknown.reason}")
     is_strict = bool(question.options.get("strict"))
     message = "" if is_strict else clean(last_message_of(question.event) or "")
-    return answer_for(findings, message, is_strict=is_strict, since=changes.since)
+    known = frozenset() if is_strict else _declared_before(changes)
+    answer, said = answer_for(
+        findings, message, is_strict=is_strict, since=changes.since, known=known
+    )
+    _remember(changes, said)
+    return answer
 
 
 def found_in(
@@ -56,28 +64,59 @@ def found_in(
     gate; `commands` are those of all gates.
     """
     scripts = gate_scripts(commands, changes.root, changes.start.text)
+    renames = dict(changes.renames)
+    known = {*changes.old, *renames.values()}
     old = [path for path in changes.old if is_read(path) or path in scripts]
     new = [path for path in changes.new if is_read(path) or path in scripts]
-    renames = dict(changes.renames)
+    new.sort(key=lambda path: path not in known)  # there are limits: what was there comes first
     for before, now in renames.items():  # either name may be the one that rules know
         if is_read(before) or before in scripts or is_read(now):
             old.append(before)
             new.append(now)
-    findings = weakenings(
-        texts_of(changes.start, old),
-        texts_of(changes.now, new),
-        renames=renames,
-        gate_scripts=scripts,
-    )
+    texts = texts_of(changes.start, old), texts_of(changes.now, new)
+    findings = weakenings(*texts, renames=renames, gate_scripts=scripts)
+    copies = _unchanged(changes, findings)
+    if copies:
+        findings = weakenings(*texts, renames=renames, gate_scripts=scripts, unchanged=copies)
     allow = [_from_root(glob, folder, changes.root) for glob in options.get("allow") or ()]
     return applied(findings, options.get("block"), options.get("tell"), allow)
 
 
+def _unchanged(changes: Changes, findings: Sequence[Weakening]) -> dict[str, str]:
+    """Return the Python files that did not change and have tests of the same names as lost ones."""
+    names = [
+        name
+        for one in findings
+        if one.blocks and one.rule in {"test-removed", "test-file-deleted"}
+        for name in one.names
+        if one.path.endswith(".py")
+    ]
+    if not names:
+        return {}
+    words = [word for name in names[:_MOST_SOUGHT] for word in ("-e", f"def {name}(")]
+    ask = ("grep", "-l", "-z", "-F", *words, changes.now.tree, "--", "*.py")
+    try:
+        found = os.fsdecode(changes.now.git(*ask)).split("\0")
+    except Unknown:  # git found none
+        return {}
+    paths = [path.partition(":")[2] for path in found[:_MOST_SOUGHT]]
+    return texts_of(changes.now, [path for path in paths if path not in changes.new])
+
+
 def answer_for(
-    findings: Sequence[Weakening], message: str, *, is_strict: bool, since: str
-) -> Answer:
-    """Return what the gate says of findings, given the agent's final message."""
-    blocking = [one for one in findings if one.blocks]
+    findings: Sequence[Weakening],
+    message: str,
+    *,
+    is_strict: bool,
+    since: str,
+    known: frozenset[str] = frozenset(),
+) -> tuple[Answer, list[Weakening]]:
+    """Return what the gate says of findings, and those that the agent's final message declares.
+
+    `known` are the keys of findings that the agent declared, and its user was told, at an earlier
+    stop of the session.
+    """
+    blocking = [one for one in findings if one.blocks and one.key not in known]
     said = [one for one in blocking if declared(one, message, count=len(blocking))]
     silent = [one for one in blocking if one not in said]
     others = [one for one in findings if not one.blocks]
@@ -87,12 +126,36 @@ def answer_for(
         in_one_line(others),
     )
     tell = "; ".join(line for line in lines if line)
-    output = "\n".join(_logged(one) for one in findings[:_MOST_LOGGED])
+    fine = {one.key for one in said} | known
+    output = "\n".join(_logged(one, one.key in fine) for one in findings[:_MOST_LOGGED])
     if silent:
         reason = described(silent, strict=is_strict, since=since)
-        return Answer(reason=reason, tell=tell, output=output)
-    words = f"{len(said)} declared, {len(others)} told" if findings else "nothing is weaker"
-    return Answer(note=f"since {since}: {words}", tell=tell, output=output)
+        return Answer(reason=reason, tell=tell, output=output), said
+    count = len(findings) - len(others)
+    words = f"{count} declared, {len(others)} told" if findings else "nothing is weaker"
+    return Answer(note=f"since {since}: {words}", tell=tell, output=output), said
+
+
+def _declared_before(changes: Changes) -> frozenset[str]:
+    """Return the keys of what the agent declared earlier in its session."""
+    try:
+        with open(_record(changes), encoding="ascii") as file:
+            return frozenset(file.read(_MOST_REMEMBERED).split())
+    except (OSError, ValueError):
+        return frozenset()
+
+
+def _remember(changes: Changes, said: Sequence[Weakening]) -> None:
+    """Note what the agent declared; without the note, it has to say it again."""
+    if said and changes.is_from_start:
+        lines = "".join(f"{one.key}\n" for one in said)
+        with suppress(OSError), open(_record(changes), "a", encoding="ascii") as file:
+            file.write(lines)
+
+
+def _record(changes: Changes) -> str:
+    """Return the file of what was declared since the start; it goes with the snapshot."""
+    return os.path.join(os.path.dirname(changes.start.objects), "declared")
 
 
 def _from_root(glob: str, folder: str, root: str) -> str:
@@ -101,7 +164,7 @@ def _from_root(glob: str, folder: str, root: str) -> str:
     return glob if inner == "." or inner.startswith("..") else join(inner, glob)
 
 
-def _logged(one: Weakening) -> str:
-    effect = "blocks" if one.blocks else "told"
+def _logged(one: Weakening, is_declared: bool) -> str:  # noqa: FBT001
+    effect = ("declared" if is_declared else "blocks") if one.blocks else "told"
     before = f" (before: {one.before})" if one.before else ""
     return f"{one.path}:{one.line}: {one.what}{before} [{one.rule}, {effect}]"

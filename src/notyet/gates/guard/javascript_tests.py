@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from posixpath import basename
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +19,7 @@ from notyet.gates.guard.found_tests import (
 from notyet.gates.guard.masking import Masked, mask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _HEAD = re.compile(
     r"(?<![\w.$])(?:(?:t|tt|st|tap|Deno|QUnit|ctx|context)\.(?=test\b))?"
@@ -26,7 +27,8 @@ _HEAD = re.compile(
     r"(?P<marks>(?:\.[A-Za-z]\w*+){0,4}+)\s{0,20}+(?=[(`])"
 )
 _GROUPS = frozenset({"describe", "context", "suite", "Feature"})
-_SKIPS = frozenset({"skip", "todo", "failing", "fixme", "fails"})
+_SKIPS = frozenset({"skip", "todo", "fixme"})
+_FAILS = frozenset({"failing", "fails"})  # the test runs, and has to fail
 _OPTION = re.compile(r"\b(skip|todo|only)\s{0,9}:\s{0,9}([^,}\n]{1,80})")
 _SKIP_CALL = re.compile(
     r"(?<![\w.$])(?:this|t|ctx|context|test|it)\.(?:skip|fixme)\s{0,9}\(|(?<![\w.$])pending\s{0,9}\("
@@ -49,6 +51,23 @@ _PARTIAL = re.compile(
     r"toBeInstanceOf|like|notEqual|toThrow\(\)|toHaveBeenCalled\(\)|any\()"
 )
 _MOCK = re.compile(r"(?<![\w$])(?:jest|vi|vitest|td|mock)\.(?:mock|doMock|replace|module)\s{0,9}\(")
+_SPY = re.compile(
+    r"(?<![\w$])(?:jest|vi|sinon|mock)\.(?:spyOn|stub|method)\s{0,9}\(\s{0,9}([\w$]{1,80})\s{0,9},"
+)
+# What never runs: a branch on a constant, up to the end of its block or call.
+_NEVER = re.compile(
+    r"\b(?:if|while)\s{0,9}\(\s{0,9}(?:false|0|!1|!true)\s{0,9}\)|(?<![\w$.])(?:false|0)\s{0,9}&&"
+)
+_TRY = re.compile(r"\btry\s{0,20}(?=\{)")
+_EMPTY_CATCH = re.compile(r"\s{0,40}catch\s{0,9}(?:\([^()]{0,80}\)\s{0,9})?\{\s*+\}")
+_RETURN = re.compile(r"\s*+return\s{0,9}(?:;|\n)")
+_BODY = re.compile(r"=>\s{0,40}(?=\{)|\bfunction\b[^{]{0,200}(?=\{)")
+_BEFORE = re.compile(r"(?<![\w$.])before(?:Each|All)?\s{0,9}(?=\()")
+_EXIT = re.compile(r"(?<![\w$.])process\.(?:exit|reallyExit)\s{0,9}\(")
+_TRIVIAL = re.compile(
+    r"^(?:expect|assert(?:\.ok)?|(?:t|test)\.(?:ok|true|pass))\(\s{0,9}"
+    r"(?:true|1|'[^']{1,80}'|\"[^\"]{1,80}\"|\d{1,20})\s{0,9}\)"
+)
 _CONDITION = re.compile(r"\b(?:if|else|catch|case|switch)\b|\?|&&|\|\|")
 _MOST_ARGUMENTS = 4  # of a call that defines a test
 _MOST_TESTS = 20_000
@@ -76,6 +95,8 @@ class _File:
         self.found = TestsOfFile(path)
         self.stem = re.split(r"[._-](?:test|spec|e2e)\b", basename(path))[0].split(".")[0]
         self.lines = _LineNumbers(source.text)
+        self.never = _Spans(self._never())
+        self.lost = _Spans((*self._never(), *self._swallowed()))
         calls = [call for call in map(self._call, self._heads()) if call]
         inner = _inner(calls)
         around: list[tuple[_Call, str]] = []
@@ -89,6 +110,23 @@ class _File:
             self.found.add(self._test(call, prefix + name, inherited, inner[number]))
             around.append((call, name))
         self._file_mocks()
+        self._file_skips()
+
+    def _never(self) -> Iterator[tuple[int, int]]:
+        """Yield the parts of the text that are never run."""
+        source = self.source
+        for match in _NEVER.finditer(source.masked):
+            opening = re.compile(r"[{(;]").search(source.masked, match.end())
+            if opening and opening[0] != ";":
+                yield match.start(), source.pairs.get(opening.start(), opening.start())
+
+    def _swallowed(self) -> Iterator[tuple[int, int]]:
+        """Yield the blocks in which a failed assertion has no effect."""
+        source = self.source
+        for match in _TRY.finditer(source.masked):
+            end = source.pairs.get(match.end())
+            if end is not None and _EMPTY_CATCH.match(source.masked, end + 1):
+                yield match.end(), end
 
     def _heads(self) -> Iterator[re.Match[str]]:
         for number, match in enumerate(_HEAD.finditer(self.source.masked)):
@@ -106,13 +144,13 @@ class _File:
             at, cases = self._after_table(at, marks[-1])
             if at < 0:
                 return None
-            if marks[-1] in {"skipIf", "runIf"}:
-                marks = (*marks[:-1], "conditional")
+            marks = self._conditional(marks, match.end())
         close = source.pairs.get(at)
         if source.masked[at] != "(" or close is None:
             return None
         arguments = self._arguments(at, close)
-        if not arguments or (len(arguments) == 1 and marks and not _SKIPS.intersection(marks)):
+        is_lone = len(arguments) == 1 and marks and not _SKIPS.intersection(marks)
+        if not arguments or is_lone or marks == ("pass",):
             return None  # e.g. `test.pass("it came so far")`, an assertion
         if arguments[0][0] not in source.strings:
             rest = source.masked[arguments[0][1] : close]
@@ -125,6 +163,15 @@ class _File:
         elif self._is_dynamic(*arguments[0]):
             cases = None
         return _Call(match.start(), close + 1, match["word"], marks, arguments, cases)
+
+    def _conditional(self, marks: tuple[str, ...], opening: int) -> tuple[str, ...]:
+        """Return the marks with what `skipIf(…)` or `runIf(…)` means."""
+        if marks[-1] not in {"skipIf", "runIf"}:
+            return marks
+        end = self.source.pairs.get(opening, opening)
+        given = self.source.masked[opening + 1 : end].strip()
+        is_sure = given == ("true" if marks[-1] == "skipIf" else "false")
+        return (*marks[:-1], "skip" if is_sure else "conditional")
 
     def _after_table(self, at: int, mark: str) -> tuple[int, int | None]:
         """Return where the call that defines a test opens, and how many cases the table has.
@@ -210,9 +257,14 @@ class _File:
         skip, condition, only = self._marks(call)
         start, end = call.arguments[0][1], call.end - 1
         parts = list(_outside(start, end, inner))
-        if not skip and not is_group:
-            skip, inside = self._skip_inside(parts)
-            condition = condition or inside
+        if not skip and call.start in self.never:
+            skip = "never runs"
+        if not skip:
+            inside = self._hooks(parts) if is_group else parts
+            skip, maybe = self._skip_inside(inside) if inside else ("", "")
+            condition = condition or maybe
+        if not skip and not is_group and self._returns_first(call):
+            skip = "return"
         if not skip and len(call.arguments) == 1 and call.word in {"it", "specify", "test"}:
             skip = "it has no function"
         text = "".join(source.text[a:b] for a, b in parts)
@@ -243,7 +295,7 @@ class _File:
         skip = condition = ""
         only = call.word[0] == "f" and call.word != "function"
         for mark in call.marks:
-            if mark in _SKIPS:
+            if mark in _SKIPS or mark in _FAILS:
                 skip = f"{call.word}.{mark}"
             elif mark == "only":
                 only = True
@@ -252,7 +304,7 @@ class _File:
         if call.word[0] == "x":
             skip = call.word
         for name, value in self._options(call):
-            is_sure = value == "true" or value[0] in "'\"`"
+            is_sure = value in {"true", "!0", "1"} or value[0] in "'\"`"
             if name == "only":
                 only = only or is_sure
             elif is_sure:
@@ -271,19 +323,47 @@ class _File:
                 if value not in {"false", "undefined", "null", "''", '""'}:
                     yield match[1], value
 
+    def _hooks(self, parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the hooks of a group that run before its tests."""
+        found = [
+            (match.end(), self.source.pairs.get(match.end(), match.end()))
+            for start, end in parts
+            for match in _BEFORE.finditer(self.source.masked, start, end)
+        ]
+        return found[:20]
+
+    def _returns_first(self, call: _Call) -> bool:
+        """Return True for a test whose function returns before it does anything."""
+        body = _BODY.search(self.source.masked, call.arguments[0][1], call.end)
+        return bool(body and _RETURN.match(self.source.masked, body.end() + 1))
+
+    def _file_skips(self) -> None:
+        """Notice what skips or ends all tests of this file."""
+        inside = _Spans((start, end + 1) for start, end in self.source.pairs.items())
+        hooks = self._hooks([(0, len(self.source.text))])
+        skip, _ = self._skip_inside([hook for hook in hooks if hook[0] - 1 not in inside])
+        for match in _EXIT.finditer(self.source.masked):
+            if match.start() not in inside:
+                skip = skip or f"{match[0]}…)"
+        self.found.skip = skip
+
     def _skip_inside(self, parts: list[tuple[int, int]]) -> tuple[str, str]:
         """Return a skip that the test's own code calls, always or on a condition."""
         condition = ""
         for start, end in parts:
             for match in _SKIP_CALL.finditer(self.source.masked, start, end):
-                before = self.source.masked[parts[0][0] : match.start()]
+                before = self.source.masked[max(parts[0][0], match.start() - 2000) : match.start()]
                 opening = self.source.masked.find("(", match.start())
                 arguments = self.source.masked[
                     opening + 1 : self.source.pairs.get(opening, opening)
                 ]
                 # Playwright's `test.skip(condition, why)` and a skip after any branch depend on it.
-                is_asked = match[0].startswith(("test", "it")) and arguments.strip(" '\"`")
-                if is_asked or _CONDITION.search(before[-2000:]):
+                given = arguments.strip(" '\"`")
+                is_asked = match[0].startswith(("test", "it")) and not f"{given},".startswith(
+                    "true,"
+                )
+                is_asked = is_asked and bool(given)
+                if is_asked or _CONDITION.search(before):
                     condition = condition or f"{match[0]}…)"
                 else:
                     return f"{match[0]})", ""
@@ -305,11 +385,25 @@ class _File:
                 text = " ".join(
                     source.text[match.start() : min(stop, match.start() + 2000)].split()
                 )
-                yield Assertion(text.rstrip(";, "), number, _strength(text))
+                if not (_TRIVIAL.match(text) or self._is_lost(match.start(), text)):
+                    yield Assertion(text.rstrip(";, "), number, _strength(text))
                 at = max(stop, match.end())
+
+    def _is_lost(self, place: int, text: str) -> bool:
+        """Return True for an assertion that is not reached, has no effect, or compares nothing."""
+        source = self.source
+        if place in self.lost:
+            return True
+        closing = source.pairs.get(place + len("expect"))
+        if not text.startswith("expect(") or closing is None:
+            return False
+        return not source.masked[closing + 1 : closing + 400].lstrip().startswith(".")
 
     def _mocks(self, parts: list[tuple[int, int]]) -> Iterator[str]:
         for start, end in parts:
+            for match in _SPY.finditer(self.source.masked, start, end):
+                if match[1] == self.stem:
+                    yield match[0].rstrip(", ")
             for match in _MOCK.finditer(self.source.masked, start, end):
                 opening = match.end()
                 if opening in self.source.strings:
@@ -320,6 +414,24 @@ class _File:
     def _file_mocks(self) -> None:
         mocks = frozenset(self._mocks([(0, len(self.source.text))]))
         self.found.tests["(file)"] = FoundTest("(file)", 1, "", mocks=mocks, is_group=True)
+
+
+class _Spans:
+    """Parts of a text, joined where they overlap."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in sorted(spans):
+            if self._ends and start < self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], end)
+            else:
+                self._starts.append(start)
+                self._ends.append(end)
+
+    def __contains__(self, position: int) -> bool:
+        at = bisect(self._starts, position) - 1
+        return at >= 0 and position < self._ends[at]
 
 
 class _LineNumbers:

@@ -5,16 +5,35 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from posixpath import basename
+from dataclasses import replace
+from posixpath import basename, dirname
 from typing import TYPE_CHECKING
 
-from notyet.gates.guard.found_tests import FoundTest, TestsOfFile
-from notyet.gates.guard.python_bodies import Body, Function, Names, Skip
-from notyet.gates.guard.python_syntax import dotted, is_always_true, last_name, text_of
+from notyet.gates.guard.found_tests import FoundTest, TestsOfFile, digest
+from notyet.gates.guard.python_bodies import CHECKER, Body, Function, Names, Skip
+from notyet.gates.guard.python_syntax import (
+    dotted,
+    ends_runner,
+    is_always_true,
+    is_never_true,
+    last_name,
+    named,
+    names_of_runners,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_PREPARING = frozenset(
+    {
+        *("setUp", "setUpClass", "setup_method", "setup_class", "setUpModule"),
+        *("setup_module", "setup_function"),
+    }
+)
+_NO_CASES = frozenset(
+    {"object", "ABC", "Protocol", "Generic", "NamedTuple", "TypedDict", "Exception"}
+)
 _SHARED = re.compile(
     r"(?:^|[._])(?:tests?|testing|conftest|helpers?|utils?|common|support)(?:$|[._])"
 )
@@ -39,17 +58,27 @@ class _Module:
         self.names = Names(re.sub(r"^test_|_tests?$|\.py$", "", basename(path)[:-3]))
         self.lines = lines
         self.skips: dict[str, Skip] = {}  # module variables that hold a skip marker
+        self.values: dict[str, ast.expr] = {}  # module variables that are assigned once
+        self.classes: dict[str, ast.ClassDef] = {}
+        self.no_cases = set(_NO_CASES)  # classes that are no TestCase
+        self.sources: dict[str, str] = {}  # what names stand for: an import, or a text
         self._read_names(tree)
         self._find_asserting()
         self._walk(tree.body, "", "", is_conditional=False)
         self._add_helpers()
+        self._add_shadowed(tree)
 
     def _read_names(self, tree: ast.Module) -> None:
+        self.names.runners = names_of_runners(tree)
+        self.values = _values(tree)
         for node in ast.walk(tree):
             if isinstance(node, Function):
                 self.names.functions.setdefault(node.name, node)
+            elif isinstance(node, ast.ClassDef):
+                self.classes.setdefault(node.name, node)
             elif isinstance(node, ast.ImportFrom):
                 names = {alias.asname or alias.name for alias in node.names}
+                self._read_sources(node)
                 self.names.imported |= names
                 if node.level or _SHARED.search(node.module or ""):
                     self.names.shared |= names
@@ -66,6 +95,12 @@ class _Module:
                 if skip:
                     self.skips[node.targets[0].id] = skip
 
+    def _read_sources(self, node: ast.ImportFrom) -> None:
+        near = dirname(self.found.path) if node.level else ""
+        for alias in node.names:
+            source = f"{near} {'.' * node.level}{node.module} {alias.name}"
+            self.sources[alias.asname or alias.name] = source
+
     def _find_asserting(self) -> None:
         """Find the functions of this file that assert, directly or through another one."""
         helpers = {
@@ -74,7 +109,10 @@ class _Module:
         for _ in range(3):
             before = len(self.names.asserting)
             for name, function in helpers.items():
-                if name not in self.names.asserting and Body(self.names, function).assertions:
+                if name in self.names.asserting:
+                    continue
+                body = Body(self.names, function)
+                if body.assertions or (body.helpers and CHECKER.match(name)):
                     self.names.asserting.add(name)
             if len(self.names.asserting) == before:
                 break
@@ -96,6 +134,17 @@ class _Module:
                 ),
             )
 
+    def _add_shadowed(self, tree: ast.Module) -> None:
+        """Notice imported names that the module itself gives another meaning."""
+        shadowed: set[str] = set()
+        for node in tree.body:
+            if isinstance(node, Function | ast.ClassDef):
+                shadowed.add(node.name)
+            elif isinstance(node, ast.Assign):
+                shadowed |= {one.id for one in node.targets if isinstance(one, ast.Name)}
+        mocks = frozenset(shadowed & (self.names.imported - self.names.shared))
+        self.found.tests["(file)"] = FoundTest("(file)", 1, "", mocks=mocks, is_group=True)
+
     def line(self, number: int) -> str:
         """Return the source line of this number."""
         return self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
@@ -105,9 +154,10 @@ class _Module:
     ) -> None:
         for node in body:
             if isinstance(node, Function):
-                if _is_test_name(node.name):
+                is_fixture = "fixture" in map(last_name, node.decorator_list)
+                if _is_test_name(node.name) and not is_fixture:
                     self._add_test(node, prefix, inherited)
-                elif prefix and self._skips_group(node, prefix):
+                elif self._skips_group(node, prefix, is_conditional=is_conditional) and prefix:
                     inherited = prefix.removesuffix(" > ")
             elif isinstance(node, ast.ClassDef):
                 self._walk_class(node, prefix, inherited, is_conditional=is_conditional)
@@ -116,22 +166,53 @@ class _Module:
                     self._walk(block, prefix, inherited, is_conditional=is_conditional or is_maybe)
             elif not prefix:
                 self._skip_file(node, is_conditional=is_conditional)
+                if not is_conditional:
+                    self._take_away(node)
 
-    def _skips_group(self, node: Function, prefix: str) -> bool:
-        """Return True, and add the group, if a method that prepares its tests skips them."""
-        if node.name not in {"setUp", "setUpClass", "setup_method", "setup_class"}:
+    def _skips_group(self, node: Function, prefix: str, *, is_conditional: bool) -> bool:
+        """Return True, and note it, if a function that prepares tests skips them."""
+        is_autouse = any("autouse=True" in text_of(one) for one in node.decorator_list)
+        if node.name not in _PREPARING and not is_autouse:
             return False
         skip = Body(self.names, node).skip
-        if not skip or skip.is_conditional:
+        if not skip or skip.is_conditional or is_conditional:
             return False
-        self._add_group(prefix.removesuffix(" > "), node.lineno, skip)
+        if prefix:
+            self._add_group(prefix.removesuffix(" > "), node.lineno, skip)
+        else:
+            self._note_skip(node, skip, is_conditional=False)
         return True
+
+    def _take_away(self, node: ast.stmt) -> None:
+        """Remove or skip tests to which a statement after them gives another meaning."""
+        targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else []
+        for target in targets:
+            name = text_of(target)
+            owner, _, attribute = name.rpartition(".")
+            known = {name, owner, f"{name} (group)", f"{owner} (group)"}
+            if known.isdisjoint(self.found.tests):
+                continue
+            if isinstance(node, ast.Delete) or (
+                isinstance(node, ast.Assign) and not _mentions(node.value, name)
+            ):
+                for key, test in list(self.found.tests.items()):
+                    if test.name == name or test.name.startswith(f"{name} > "):
+                        del self.found.tests[key]
+            if not isinstance(node, ast.Assign) or not owner:
+                continue
+            skip = self.skip_of(_elements(node.value)) if attribute == "pytestmark" else None
+            if attribute == "__test__" and text_of(node.value) == "False":
+                skip = Skip(text_of(node), is_conditional=False)
+            for key, test in list(self.found.tests.items()) if skip else ():
+                if test.name == owner and not test.skip:
+                    always, condition = _parted(skip)
+                    self.found.tests[key] = replace(test, skip=always, condition=condition)
 
     def _walk_class(
         self, node: ast.ClassDef, prefix: str, inherited: str, *, is_conditional: bool
     ) -> None:
-        if not (node.name.startswith("Test") or node.bases):
-            return  # neither pytest nor unittest collects it
+        if not self._is_collected(node):
+            return
         name = f"{prefix}{node.name}"
         skip = self.skip_of(node.decorator_list)
         for one in node.body:
@@ -145,6 +226,29 @@ class _Module:
         if skip and not skip.is_conditional:
             inherited = name
         self._walk(node.body, f"{name} > ", inherited, is_conditional=is_conditional)
+
+    def _is_collected(self, node: ast.ClassDef) -> bool:
+        """Return False for a class that neither pytest nor unittest collects."""
+        if self._may_be_case(node):
+            return True
+        names = [one.name for one in node.body if isinstance(one, Function)]
+        return node.name.startswith("Test") and "__init__" not in names
+
+    def _may_be_case(self, node: ast.ClassDef) -> bool:
+        """Return True for a class with a base that may be a TestCase of unittest."""
+        waiting, seen = [node], {node.name}
+        while waiting:
+            for base in waiting.pop().bases:
+                name = last_name(base.value if isinstance(base, ast.Subscript) else base)
+                if name in self.no_cases:
+                    continue
+                if name in self.classes:
+                    waiting += [self.classes[name]] if name not in seen else []
+                    seen.add(name)
+                else:
+                    return True
+        self.no_cases |= seen
+        return False
 
     def _add_group(self, name: str, line: int, skip: Skip | None) -> None:
         always, condition = _parted(skip)
@@ -160,30 +264,38 @@ class _Module:
     def _skip_file(self, node: ast.stmt, *, is_conditional: bool) -> None:
         """Notice what skips all tests of this file."""
         skip: Skip | None = None
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            if node.targets[0].id == "pytestmark":
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value:
+            name = text_of(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+            if name == "pytestmark":
                 skip = self.skip_of(_elements(node.value))
-            elif node.targets[0].id == "__test__" and text_of(node.value) == "False":
+            elif name == "__test__" and text_of(node.value) == "False":
                 skip = Skip("__test__ = False", is_conditional)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            name = dotted(node.value.func)
-            if name in {"pytest.skip", "pytest.importorskip"}:
+            name = named(node.value.func, self.names.runners)
+            if ends_runner(node.value, self.names.runners):
+                skip = Skip(text_of(node), is_conditional)
+            elif name in {"pytest.skip", "pytest.importorskip"}:
                 is_import = name.endswith("importorskip")
                 skip = Skip(text_of(node), is_conditional or is_import)
         elif isinstance(node, ast.Raise) and last_name(node.exc) in {"SkipTest", "Skipped"}:
             skip = Skip(text_of(node), is_conditional)
         if skip:
-            self.found.skip_line = node.lineno
-            if is_conditional or skip.is_conditional:
-                self.found.condition = self.found.condition or skip.text
-            else:
-                self.found.skip = self.found.skip or skip.text
+            self._note_skip(node, skip, is_conditional=is_conditional)
+
+    def _note_skip(self, node: ast.stmt, skip: Skip, *, is_conditional: bool) -> None:
+        self.found.skip_line = node.lineno
+        if is_conditional or skip.is_conditional:
+            self.found.condition = self.found.condition or skip.text
+        else:
+            self.found.skip = self.found.skip or skip.text
 
     def _add_test(self, node: Function, prefix: str, inherited: str) -> None:
         body = Body(self.names, node)
         always, condition = _parted(self.skip_of(node.decorator_list) or body.skip)
         for decorator in node.decorator_list:
             body.mocks_in(decorator)
+        if body.is_generator and all(".mark." in dotted(one) for one in node.decorator_list):
+            always = always or "yield"  # runners only make a generator of it
         # A later function of the same name replaces the earlier one, as in the module itself.
         self.found.tests[f"{prefix}{node.name}"] = FoundTest(
             name=f"{prefix}{node.name}",
@@ -199,7 +311,19 @@ class _Module:
             helpers=frozenset(body.helpers),
             mocks=frozenset(body.mocks),
             is_empty=body.is_empty,
+            loops=body.asserts_in_loop,
+            uses=self._uses(body),
         )
+
+    def _uses(self, body: Body) -> frozenset[str]:
+        """Return what the names in a test stand for; its fixtures depend on its folder."""
+        found = {dirname(self.found.path)} if body.arguments else set()
+        for name in body.used:
+            if name not in self.sources:
+                known = self.names.functions.get(name) or self.values.get(name)
+                self.sources[name] = digest(text_of(known)) if known else ""
+            found.add(f"{name} {self.sources[name]}")
+        return frozenset(found)
 
     def _cases(self, node: Function) -> int | None:
         """Return how many cases the decorators give a test; None if that is known at run time."""
@@ -216,6 +340,8 @@ class _Module:
             for keyword in decorator.keywords:
                 if keyword.arg == "argvalues":
                     values = keyword.value
+            if isinstance(values, ast.Name):
+                values = self.values.get(values.id)
             if not isinstance(values, ast.List | ast.Tuple | ast.Set):
                 return None
             if any(isinstance(one, ast.Starred) for one in values.elts):
@@ -242,7 +368,7 @@ class _Module:
 
     def _skip_of_one(self, marker: ast.expr) -> Skip | None:
         call = marker if isinstance(marker, ast.Call) else None
-        name = dotted(call.func if call else marker)
+        name = named(call.func if call else marker, self.names.runners)
         last = name.rpartition(".")[2]
         if name in self.skips:
             return self.skips[name]
@@ -262,9 +388,33 @@ class _Module:
 def _blocks(node: ast.If | ast.Try | ast.With) -> list[tuple[list[ast.stmt], bool]]:
     """Return the blocks of a statement, each with whether it runs on a condition."""
     if isinstance(node, ast.If):
+        if is_never_true(node.test):
+            return [(node.orelse, False)]
+        if is_always_true(node.test):
+            return [(node.body, False)]
         return [(node.body, True), (node.orelse, True)]
     handlers = node.handlers if isinstance(node, ast.Try) else []
     return [(node.body, False), *((handler.body, True) for handler in handlers)]
+
+
+def _values(tree: ast.Module) -> dict[str, ast.expr]:
+    """Return the values of module variables that nothing in the module changes."""
+    values: dict[str, ast.expr] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if isinstance(target, ast.Name):
+                values[target.id] = node.value
+    for one in ast.walk(tree):
+        if isinstance(one, ast.AugAssign):
+            values.pop(text_of(one.target), None)
+        elif isinstance(one, ast.Call) and last_name(one) in {"append", "extend", "insert", "add"}:
+            values.pop(dotted(one.func).rpartition(".")[0], None)
+    return values
+
+
+def _mentions(node: ast.expr, name: str) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node))
 
 
 def _is_test_name(name: str) -> bool:

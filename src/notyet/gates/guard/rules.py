@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from notyet.core.text import clean
+from notyet.gates.guard.found_tests import digest
 from notyet.gates.kinds import GROUPS_OF_GUARD
 
 _LONGEST = 200  # characters of a line, a name or a test's head that a finding repeats
+_CAME = re.compile(r", \d+ came(?=: )")  # which depends on other tests
 _MOST_NAMES = 50  # of tests that one finding lists for a declaration
 
 
@@ -32,6 +35,13 @@ class Weakening:
     before: str  # the old line, or the head of the test
     names: tuple[str, ...]  # that a declaration may use, besides the path
     blocks: bool
+    version: str = ""  # of the new file, where the finding stands for any change of it
+
+    @property
+    def key(self) -> str:
+        """A digest by which the same finding is known again at a later stop."""
+        what = _CAME.sub("", self.what)
+        return digest(f"{self.rule}\0{self.path}\0{what}\0{self.before}\0{self.version}")
 
 
 # A group either blocks or tells by default, so that `block` and `tell` can name whole groups.
@@ -40,8 +50,12 @@ RULES: dict[str, Rule] = {
         "removed", "a test file was deleted and its tests are nowhere else", True
     ),
     "test-removed": Rule("removed", "a file has fewer tests than before", True),
+    "no-longer-parses": Rule("removed", "a test file can no longer be read or parsed", True),
     "snapshot-deleted": Rule("removed", "a snapshot file was deleted", True),
     "test-skipped": Rule("skipped", "a test or a group of tests is always skipped now", True),
+    "expected-failure": Rule(
+        "skipped", "a test is expected to fail now (`xfail`, `it.fails` …)", True
+    ),
     "file-skipped": Rule("skipped", "all tests of a file are skipped now", True),
     "only-marker": Rule("skipped", "`.only` or a focused test turns off all other tests", True),
     "tests-deselected": Rule(
@@ -69,13 +83,13 @@ RULES: dict[str, Rule] = {
     "tolerance-looser": Rule("weaker", "an approximate comparison tolerates more", False),
     "subject-mocked": Rule("weaker", "a test replaces the code that it is about", False),
     "snapshot-changed": Rule("weaker", "a snapshot file has other content", False),
-    "no-longer-parses": Rule("weaker", "a test file has a syntax error now", False),
     "conftest-autouse": Rule(
         "weaker", "a conftest.py has a new fixture or hook for all tests", False
     ),
     "ignores-broadened": Rule("ignores", "a checker leaves out more files or rules", False),
     "checks-narrowed": Rule("ignores", "a checker covers less", False),
     "check-config-deleted": Rule("ignores", "the settings file of a checker was deleted", False),
+    "check-config-added": Rule("ignores", "a new settings file of a checker", False),
     "suppression-added": Rule(
         "suppressions", "comments that silence a checker were added (`noqa`, `@ts-ignore` …)", False
     ),
@@ -99,6 +113,7 @@ def finding(
     before: str = "",
     names: tuple[str, ...] = (),
     may_block: bool = True,
+    version: str = "",
 ) -> Weakening:
     """Return a finding with bounded texts that are safe to print."""
     return Weakening(
@@ -110,6 +125,7 @@ def finding(
         before=short(before),
         names=tuple(dict.fromkeys(name[:_LONGEST] for name in names[:_MOST_NAMES] if name)),
         blocks=RULES[rule].blocks and may_block,
+        version=version,
     )
 
 

@@ -7,35 +7,46 @@ import re
 import warnings
 from collections import Counter
 from posixpath import basename
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from notyet.gates.guard.files import is_ci, is_script
-from notyet.gates.guard.python_syntax import dotted, text_of
+from notyet.gates.guard.found_tests import digest
+from notyet.gates.guard.python_syntax import (
+    ends_runner,
+    last_name,
+    named,
+    names_of_runners,
+    text_of,
+    without_docstring,
+)
 from notyet.gates.guard.rules import finding, short
 from notyet.gates.guard.settings import first_difference, scripts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from notyet.gates.guard.rules import Weakening
 
 _SOFT = re.compile(
-    r"\|\|\s{0,4}(?:true\b|:(?=[\s\"']|$)|exit 0\b|echo\b)|"
-    r";\s{0,4}(?:true|exit 0)\s{0,4}[\"',]{0,3}\s{0,4}$|"
-    r"\bcontinue-on-error:\s{0,4}true\b|\ballow_failure:\s{0,4}true\b|"
+    r"\|\|\s{0,4}[({]?\s{0,4}(?:(?:/usr)?(?:/bin/)?true\b|:(?=[\s\"';)}]|$)|exit 0\b|echo\b|"
+    r"printf\b)|;\s{0,4}(?:true|exit 0)\s{0,4}[\"',}\s]{0,9}$|"
+    r"\btrap\s{1,4}[\"'](?:exit 0|true|:)|^\.IGNORE\b|"
+    r"\b(?:continue-on-error|allow_failure):\s{0,4}(?:\$\{\{\s{0,4})?true\b|"
+    r"\bif:\s{0,4}(?:\$\{\{\s{0,4})?false\b|"
     r"--pass[-_]?[wW]ith[-_]?[nN]o[-_]?[tT]ests\b|"
     r"--exit-(?:zero|0)\b|--no-verify\b|\bset \+e\b|"
     r"^\s{0,20}(?:ignore_outcome|ignore_errors)\s{0,4}=\s{0,4}[Tt]rue"
 )
 _LONGEST_STEP = 60  # lines of a step in a CI file
-_SOFT_RECIPE = re.compile(r"^\t-(?=[\w$@])")  # a leading dash in a Makefile
+_SOFT_RECIPE = re.compile(r"^\t@?\s{0,4}-(?=[\w$@])")  # a leading dash in a Makefile
+_STEP_KEYS = ("continue-on-error", "allow_failure", "if:")
 _CHECK = re.compile(
     r"\b(?:pytest|unittest|tox|nox|coverage|mypy|pyright|ty|ruff|flake8|pylint|bandit|black|"
     r"pre-commit|jest|vitest|mocha|ava|tap|tape|c8|nyc|eslint|tsc|biome|oxlint|prettier|xo|standard|"
     r"playwright|cypress|karma|clippy|cargo|golangci-lint|go (?:test|vet)|rspec|rubocop|minitest|"
     r"phpunit|phpstan|psalm|dotnet|gradlew?|mvn|ctest|tests?|lint|check|typecheck|type-check|spec)\b"
 )
-_NO_CHECK_SCRIPT = re.compile(r"^\s*(?:echo\b|true\b|:|exit 0\b|printf\b|$)")
+_NO_CHECK_SCRIPT = re.compile(r"^\s*(?:#|echo\b|true\b|:|exit 0\b|printf\b|$)")
 _CHECK_SCRIPT = re.compile(r"(?:test|lint|check|type|cov|unit|spec|e2e)")
 _HOOKS = frozenset(
     {
@@ -46,10 +57,26 @@ _HOOKS = frozenset(
             "pytest_sessionfinish",
             "pytest_collect_file",
             "pytest_itemcollected",
+            "pytest_cmdline_main",
+            "pytest_runtestloop",
+            "pytest_pycollect_makeitem",
+            "pytest_unconfigure",
         ),
     }
 )
 _SKIPPING = frozenset({"skip", "xfail", "exit", "skipif", "pytest_deselected", "SkipTest"})
+# Options of pytest by which it runs fewer tests.
+_CHOOSES = frozenset(
+    f"config.option.{name}"
+    for name in ("keyword", "markexpr", "collectonly", "deselect", "ignore", "ignore_glob", "lf")
+)
+# Hooks that replace what pytest does when they return something.
+_REPLACING = frozenset(
+    {
+        *("pytest_cmdline_main", "pytest_runtestloop", "pytest_runtest_protocol"),
+        *("pytest_pyfunc_call", "pytest_pycollect_makeitem", "pytest_collect_file"),
+    }
+)
 
 
 def compare_script(
@@ -84,7 +111,8 @@ def _gate_script(path: str, old: str, new: str | None) -> Iterator[Weakening]:
     line, before = first_difference(old, new or "")
     done = "deleted" if new is None else "changed"
     what = f"a script that a gate runs was {done}"
-    yield finding("gate-script-changed", path, line, what, before=before)
+    version = digest(new or "")
+    yield finding("gate-script-changed", path, line, what, before=before, version=version)
 
 
 def _soft_commands(path: str, old: str, new: str) -> Iterator[Weakening]:
@@ -97,9 +125,7 @@ def _soft_commands(path: str, old: str, new: str) -> Iterator[Weakening]:
         if known[text] > 0:
             known[text] -= 1
             continue
-        block = (
-            _step(lines, number) if "continue-on-error" in line or "allow_failure" in line else line
-        )
+        block = _step(lines, number) if any(key in line for key in _STEP_KEYS) else line
         tools = set(_CHECK.findall(_SOFT.sub("", block)))
         was = next((one for one in before if tools.intersection(_CHECK.findall(one))), "")
         if tools and was:
@@ -200,20 +226,36 @@ def _conftest(source: str) -> list[tuple[str, int, str]] | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
-        _acts(tree.body, "", found, is_conditional=False)
+        runners = names_of_runners(tree)
+        _acts(tree.body, _Place("", runners), found, is_conditional=False)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return found
 
 
+class _Place(NamedTuple):
+    """Where a statement of a conftest.py stands."""
+
+    hook: str  # of pytest, around it
+    runners: Mapping[str, str]  # own names for those of pytest
+    is_top: bool = True
+
+
 def _acts(
-    body: list[ast.stmt], hook: str, found: list[tuple[str, int, str]], *, is_conditional: bool
+    body: Sequence[ast.stmt],
+    place: _Place,
+    found: list[tuple[str, int, str]],
+    *,
+    is_conditional: bool,
 ) -> None:
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            inner = node.name if node.name in _HOOKS else hook
+            hook = node.name if node.name in _HOOKS else place.hook
             size = len(found)
-            _acts(node.body, inner, found, is_conditional=is_conditional)
+            if node.name in _REPLACING and _only_returns(node):
+                found.append((f"def {node.name}", node.lineno, "skip"))
+            inside = place._replace(hook=hook, is_top=False)
+            _acts(node.body, inside, found, is_conditional=is_conditional)
             is_autouse = any("autouse=True" in text_of(one) for one in node.decorator_list)
             if len(found) == size and (is_autouse or node.name in _HOOKS):
                 found.append((f"def {node.name}", node.lineno, "autouse"))
@@ -223,22 +265,48 @@ def _acts(
         blocks = [one for one in (*branches, *handlers) if isinstance(one, list)]
         is_branch = isinstance(node, ast.If | ast.While | ast.Try | ast.Match)
         for block in blocks:
-            _acts(block, hook, found, is_conditional=is_conditional or is_branch)
-        if not blocks and _leaves_out(node, hook):
+            _acts(block, place, found, is_conditional=is_conditional or is_branch)
+        if blocks:
+            continue
+        if _leaves_out(node, place):
             # A hook looks at each test, so a condition there chooses the tests to leave out.
-            kind = "conditional" if is_conditional and not hook else "skip"
+            kind = "conditional" if is_conditional and not place.hook else "skip"
             found.append((text_of(node), node.lineno, kind))
+        elif place.is_top and _replaces(node):
+            found.append((text_of(node), node.lineno, "autouse"))
 
 
-def _leaves_out(node: ast.stmt, hook: str) -> bool:
+def _only_returns(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return True for a hook that does nothing but keep pytest from its work."""
+    (first, *others) = without_docstring(node.body)
+    return (
+        not others
+        and isinstance(first, ast.Return)
+        and first.value is not None
+        and text_of(first.value) != "None"
+    )
+
+
+def _replaces(node: ast.stmt) -> bool:
+    """Return True for a statement of the module that changes code elsewhere, or loads plugins."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return any(
+        isinstance(one, ast.Attribute) or text_of(one) == "pytest_plugins" for one in targets
+    )
+
+
+def _leaves_out(node: ast.stmt, place: _Place) -> bool:
     """Return True for a statement that skips, ignores or deselects tests."""
+    hook = place.hook
     if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         texts = [text_of(one) for one in targets]
         if any(text in {"collect_ignore", "collect_ignore_glob"} for text in texts):
             return text_of(node.value) not in {"[]", "()"} if node.value else False
+        if any(text in _CHOOSES for text in texts):
+            return True
         if hook and any(
-            text.startswith("items[") or text.endswith((".outcome", ".exitstatus"))
+            text.startswith("items[") or text.endswith((".outcome", ".exitstatus", ".excinfo"))
             for text in texts
         ):
             return True
@@ -248,21 +316,29 @@ def _leaves_out(node: ast.stmt, hook: str) -> bool:
         return hook == "pytest_ignore_collect" and text_of(node) not in {
             *("return", "return None", "return False"),
         }
-    return _calls_skip(node, hook)
+    return _calls_skip(node, place)
 
 
-def _calls_skip(node: ast.stmt, hook: str) -> bool:
+def _calls_skip(node: ast.stmt, place: _Place) -> bool:
     """Return True if an expression of a statement skips, ignores or deselects tests."""
     for call in ast.walk(node):
-        if isinstance(call, ast.Call | ast.Attribute):
-            name = dotted(call)
+        if isinstance(call, ast.Call | ast.Attribute | ast.Name):
+            name = named(call, place.runners)
             last = name.rpartition(".")[2]
             root = name.split(".")[0]
             if last in _SKIPPING and root in {"pytest", "unittest", "config", "item", "request"}:
-                is_marker = ".mark." in name and isinstance(node, ast.Assign) and not hook
+                is_marker = ".mark." in name and isinstance(node, ast.Assign) and not place.hook
                 return not is_marker  # a marker that only gets a name skips nothing yet
             if name.startswith("collect_ignore") and last in {"append", "extend"}:
                 return True
-            if hook and name in {"items.clear", "items.remove", "items.pop"}:
+            if place.hook and name in {"items.clear", "items.remove", "items.pop"}:
+                return True
+        if isinstance(call, ast.Call):
+            texts = {one.value for one in ast.walk(call) if isinstance(one, ast.Constant)}
+            if last_name(call) == "add_marker" and texts & {"skip", "xfail", "skipif"}:
+                return True
+            if last_name(call) == "setattr" and texts & {"outcome", "exitstatus", "excinfo"}:
+                return True
+            if ends_runner(call, place.runners):
                 return True
     return False

@@ -9,11 +9,17 @@ from posixpath import basename
 from typing import TYPE_CHECKING, Any
 
 from notyet.gates.guard.files import is_notyet_config
+from notyet.gates.guard.found_tests import digest
 from notyet.gates.guard.rules import finding, short
-from notyet.gates.guard.settings_files import is_readable, read_settings, words_of
+from notyet.gates.guard.settings_files import (
+    is_of_one_checker,
+    is_readable,
+    read_settings,
+    words_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from notyet.gates.guard.rules import Weakening
     from notyet.gates.guard.settings_files import Settings, Value
@@ -29,6 +35,9 @@ _LOWER_IS_STRICTER = re.compile(
     re.IGNORECASE,
 )
 _BARE = re.compile(r"^(?:lines|branches|functions|statements)(?: #\d+)?$")
+_OF_COVERAGE = re.compile(
+    r"^(?:lines|branches|functions|statements|100|(?:disable|allow-\w+)-coverage)$"
+)
 _OPTION = re.compile(
     r"--?(?P<key>(?:cov-)?fail[-_]under|max-warnings|max-complexity|lines|branches|functions|"
     r"statements|min-coverage|check-coverage)[= ]\s{0,4}(?P<value>-?\d[\d.]{0,9})"
@@ -62,9 +71,26 @@ _SELECTED = re.compile(
     r"required_plugins|extends)$",
     re.IGNORECASE,
 )
+# Settings by which a test runner finds its tests, and those that choose some of them.
+_FINDS_TESTS = re.compile(
+    r"(?:^|\.)(?:python_files|python_functions|python_classes|testMatch|testRegex)$"
+)
+_CHOOSES_TESTS = re.compile(
+    r"(?:^|\.)(?:testNamePattern|grep|fgrep|grepInvert|dry-?[rR]un|onlyChanged)$"
+)
 _DESELECTS = re.compile(
     r"^(?:--ignore(?:-glob)?|--deselect|-k|--testPathIgnorePatterns|--exclude)(?:=|$)"
 )
+# Options of pytest by which it runs fewer tests, or none.
+_RUNS_FEWER = re.compile(
+    r"^(?:-[km].*|--(?:co|collect-only|collectonly|lf|last-failed|setup-plan|setup-only|fixtures|"
+    r"markers|help|version|noconftest)|-h|-V|-pno:python)$"
+)
+_RUNS_OTHERWISE = {
+    "--no-cov": ("strictness-off", "coverage is no longer measured"),
+    "--suppress-no-test-exit-code": ("strictness-off", "a run without tests passes"),
+    "--reruns": ("checks-narrowed", "tests that fail are run again"),
+}
 # What `strict = true` turns on, in mypy and in TypeScript. Of these, newer versions have
 # `no_implicit_optional` on by default.
 _PARTS_OF_STRICT = frozenset(
@@ -87,9 +113,10 @@ def compare_settings(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator
     """Return what the checkers of changed settings files check less than before."""
     before = {path: read_settings(path, text) for path, text in old.items()}
     now = {path: read_settings(path, text) for path, text in new.items()}
-    everywhere: Settings = {}
-    for settings in now.values():
-        everywhere |= settings
+    everywhere = _joined(now.values())
+    earlier = _joined(before.values())
+    for path in now.keys() - before.keys():
+        yield from _new_file(path, new[path], now[path], earlier)
     for path, settings in before.items():
         if path not in new:
             if settings and not any(key in everywhere for key in settings):
@@ -101,15 +128,42 @@ def compare_settings(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator
         lines = _Lines(old[path], new.get(path, ""))
         for key in sorted(set(settings) | set(after)):
             value = after.get(key, everywhere.get(key))
-            if value is None and _is_implied(key, everywhere):
-                continue
-            yield from _compare(path, key, settings.get(key), value, lines)
+            is_implied = value is None and _is_implied(key, everywhere)
+            if not (is_implied or _is_unenforced(key, settings)):
+                yield from _compare(path, key, settings.get(key), value, lines)
+
+
+def _joined(files: Iterable[Settings]) -> Settings:
+    joined: Settings = {}
+    for settings in files:
+        joined |= settings
+    return joined
+
+
+def _new_file(path: str, text: str, settings: Settings, earlier: Settings) -> Iterator[Weakening]:
+    """Return what a settings file that was not there leaves out, or may replace."""
+    moved = settings.keys() & earlier.keys()
+    for key, value in settings.items():
+        if key.rsplit(".", 1)[-1] == "addopts" and key not in moved:
+            yield from _options(path, key, None, value, _Lines("", text))
+    # Files of one checker are read instead of the tables in files that several share.
+    if is_of_one_checker(path) and not moved:
+        what = "a new settings file of a checker, which may be read instead of another one"
+        yield finding("check-config-added", path, 1, what)
 
 
 def _is_implied(key: str, settings: Settings) -> bool:
     """Return True for an option that a checker's `strict = true` turns on."""
     table, _, last = key.rpartition(".")
     return last in _PARTS_OF_STRICT and settings.get(f"{table}.strict") is True
+
+
+def _is_unenforced(key: str, before: Settings) -> bool:
+    """Return True for a setting of coverage in a file that did not enforce coverage before."""
+    table, _, last = key.rpartition(".")
+    own = f"{table}." if table else ""
+    off = before.get(f"{own}check-coverage", before.get(f"{own}checkCoverage"))
+    return off is False and bool(_OF_COVERAGE.match(last))
 
 
 class _Lines:
@@ -167,18 +221,34 @@ def _compare(
     ):
         yield from _more_ignored(path, key, old or (), new, lines)
         return
-    if _SELECTED.search(key) and isinstance(old, tuple):
-        kept = new if isinstance(new, tuple) else ()
-        gone = [one for one in old if one not in kept]
-        if gone and not (last == "extends" and len(kept) >= len(old)):
-            what = f"`{shown}` no longer has {short(', '.join(gone[:4]), 120)}"
-            yield _found("checks-narrowed", path, key, what, lines)
-        return
-    if _is_off(key, last, old, new):
+    if _SELECTED.search(key) or _CHOOSES_TESTS.search(key):
+        yield from _other_choice(path, key, old, new, lines)
+    elif _is_off(key, last, old, new):
         rule = "ignores-broadened" if is_scoped else "strictness-off"
         now = "gone" if new is None else f"`{_shown(new)}`"
         was = "not set" if old is None else f"`{_shown(old)}`"
         yield _found(rule, path, key, f"`{shown}` is {now}, before {was}", lines, None)
+
+
+def _other_choice(
+    path: str, key: str, old: Value | None, new: Value | None, lines: _Lines
+) -> Iterator[Weakening]:
+    """Compare settings that say which files, rules or tests count."""
+    shown = short(key, 100)
+    had, has = _listed(old), _listed(new)
+    if _CHOOSES_TESTS.search(key):
+        if new:
+            what = f"`{shown}` leaves out tests: {short(_shown(new), 120)}"
+            yield _found("tests-deselected", path, key, what, lines, new)
+    elif old is None:
+        if _FINDS_TESTS.search(key) and has:
+            what = f"`{shown}` is new: {short(', '.join(has), 120)}"
+            yield _found("checks-narrowed", path, key, what, lines)
+    elif new is not None or isinstance(old, tuple):
+        gone = [one for one in had if one not in has]
+        if gone and not (key.endswith("extends") and len(has) >= len(had)):
+            what = f"`{shown}` no longer has {short(', '.join(gone[:4]), 120)}"
+            yield _found("checks-narrowed", path, key, what, lines)
 
 
 def _is_off(key: str, last: str, old: Value | None, new: Value | None) -> bool:
@@ -212,12 +282,17 @@ def _options(
     for number, word in enumerate(now):
         value = now[number + 1] if number + 1 < len(now) and "=" not in word else ""
         is_new = word not in before or (value and value not in before)
-        if _DESELECTS.match(word) and is_new:
+        is_fewer = bool(_DESELECTS.match(word)) or (word == "-m" and value.startswith("not "))
+        if key.rsplit(".", 1)[-1] == "addopts":
+            is_fewer |= bool(_RUNS_FEWER.match(word)) or (word, value) == ("-p", "no:python")
+        if is_fewer and is_new:
             what = f"`{short(key, 60)}` leaves out tests: {short(f'{word} {value}'.strip(), 120)}"
             yield _found("tests-deselected", path, key, what, lines)
-        elif word == "-m" and value.startswith("not ") and is_new:
-            what = f"`{short(key, 60)}` leaves out tests: -m {short(value, 100)}"
-            yield _found("tests-deselected", path, key, what, lines)
+        elif word in _RUNS_OTHERWISE and word not in before:
+            rule, what = _RUNS_OTHERWISE[word]
+            yield _found(rule, path, key, f"{what}: `{word}`", lines)
+        elif (word, value) == ("-W", "ignore") and is_new:
+            yield _found("ignores-broadened", path, key, "warnings are ignored", lines)
     for word in before:
         if word in _STRICT_OPTIONS and word not in now:
             what = f"`{short(key, 60)}` no longer has {word}"
@@ -265,6 +340,13 @@ def _found(  # noqa: PLR0917  # every rule gives these, in this order
     return finding(rule, path, lines.now(key, value), what, before=lines.before(key), names=names)
 
 
+def _listed(value: Value | None) -> tuple[str, ...]:
+    """Return the items of a list; in an ini file, it may be a text with spaces."""
+    if isinstance(value, tuple):
+        return value
+    return tuple(value.split()) if isinstance(value, str) else ()
+
+
 def _number(value: Value | None) -> float | None:
     if isinstance(value, bool) or value is None or isinstance(value, tuple):
         return None
@@ -280,6 +362,8 @@ def _is_share(value: Value | None) -> bool:
 
 
 def _shown(value: Value) -> str:
+    if isinstance(value, tuple):
+        return short(", ".join(value), 60)
     return short(str(value).lower() if isinstance(value, bool) else str(value), 60)
 
 
@@ -304,7 +388,8 @@ def compare_notyet(path: str, old: str, new: str | None) -> Iterator[Weakening]:
     else:
         return
     line, before = first_difference(old, new or "")
-    yield finding("notyet-config-changed", path, line, what, before=before)
+    version = digest(new or "")
+    yield finding("notyet-config-changed", path, line, what, before=before, version=version)
 
 
 def _table(text: str) -> Any:

@@ -65,6 +65,7 @@ _JS_PAIR = re.compile(
     r"""(?<![\w$])(?:(['"])([\w@/.-]{1,80})\1|([A-Za-z_$][\w$-]{0,80}))\s{0,9}:\s{0,9}"""
     r"""(?:\[\s{0,9})?(?:(['"])([\w-]{1,40})\4|(-?\d[\d.]{0,20}|true|false)\b)"""
 )
+_JS_RULES = re.compile(r"(?<![\w$])rules\s{0,9}:\s{0,9}(?=\{)")
 _LONGEST_LIST = 20_000  # characters
 _JS_LIST = re.compile(r"""(?<![\w$])['"]?([A-Za-z_$][\w$-]{0,60})['"]?\s{0,9}:\s{0,9}\[""")
 _JS_STRING = re.compile(r"""'([^'\\\n]{1,200})'|"([^"\\\n]{1,200})"|`([^`$\\\n]{1,200})`""")
@@ -77,6 +78,11 @@ def read_settings(path: str, text: str) -> Settings:
         return _read(name, text)
     except (ValueError, RecursionError, configparser.Error):
         return {}
+
+
+def is_of_one_checker(path: str) -> bool:
+    """Return True for a settings file that holds nothing but settings of one checker."""
+    return basename(path) in _HOMES or basename(path) == ".eslintignore"
 
 
 def is_readable(path: str, text: str) -> bool:
@@ -216,9 +222,15 @@ def _read_javascript(text: str) -> Settings:
     plain = masked.without_comments()
     found: Settings = {}
     times: dict[str, int] = {}
+    rules = [
+        (match.end(), masked.pairs.get(match.end(), match.end()))
+        for match in _JS_RULES.finditer(masked.masked)
+    ]
     for match in _JS_PAIR.finditer(plain):
         key = match[2] or match[3]
-        scope = "rules." if (match[2] or match[5] in {"off", "warn", "error"}) else ""
+        is_rule = any(start < match.start() < end for start, end in rules)
+        is_rule = is_rule or bool(match[2]) or match[5] in {"off", "warn", "error"}
+        scope = "rules." if is_rule else ""
         times[scope + key] = times.get(scope + key, 0) + 1
         number = times[scope + key]
         name = f"{scope}{key}" if number == 1 else f"{scope}{key} #{number}"
