@@ -1,6 +1,7 @@
 """The failures that real tools printed or wrote are found in their output, and no others."""
 
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -129,6 +130,32 @@ def test_cargo_is_read_alike_with_its_streams_apart(case):
     out = [line for line, is_err in zip(lines, of_stderr, strict=True) if not is_err]
     err = [line for line, is_err in zip(lines, of_stderr, strict=True) if is_err]
     assert _found(case, "\n".join([*out, *err])) == _found(case, text)
+
+
+@pytest.mark.parametrize("case", native.GO, ids=_id)
+def test_go_is_read_alike_with_its_streams_apart(case):
+    """The errors of the compiler go to stderr, with a line that names the package."""
+    text = _recorded(case)[1]
+    out, err, inside = [], [], False
+    for line in text.split("\n"):
+        inside = line.startswith("# ") or (inside and not line.startswith("FAIL"))
+        (err if inside else out).append(line)
+    assert _found(case, "\n".join([*out, *err])) == _found(case, text)
+
+
+@pytest.mark.parametrize("case", javascript.VITEST, ids=_id)
+def test_vitest_is_read_alike_with_its_streams_apart(case):
+    """The reports on failures go to stderr, the summary to stdout."""
+    text = _recorded(case)[1]
+    before, mark, rest = text.partition("\n Test Files  ")
+    at = next((at for at in range(len(before)) if re.match(r"⎯+ Failed ", before[at:])), len(before))
+    apart = f"{before[:at]}{mark}{rest}\n{before[at:]}"
+    assert _found(case, apart) == _found(case, text)
+
+
+def test_packages_of_which_none_was_built_ran_no_test():
+    said = read_output("# a\n./a.go:1:1: syntax error\nFAIL\ta [build failed]\nFAIL\n")
+    assert (said.tool, said.ran) == ("go", 0)
 
 
 def _version(case):
