@@ -80,6 +80,15 @@ _JEST = Style(
     "  const first = !fs.existsSync('{count}');\n  fs.writeFileSync('{count}', '');\n"
     "  expect(first).toBe(false);\n});\n",
 )
+_VITEST = Style(
+    "//",
+    "import { test, expect } from 'vitest';\ntest('old', () => { expect(1).toBe(2); });\n",
+    "import fs from 'node:fs';\nimport { test, expect } from 'vitest';\ntest('flaky', () => {\n"
+    "  const first = !fs.existsSync('{count}');\n  fs.writeFileSync('{count}', '');\n"
+    "  expect(first).toBe(false);\n});\n",
+)
+_ESLINT = Style("//", "debugger;\n")
+_TSC = Style("//", "export const old: number = 'text';\n")
 _GO = Style(
     "//",
     'package shlex\n\nimport "testing"\n\n'
@@ -254,6 +263,64 @@ PROJECTS = (
             "use.test.js": "const parse = require('minimist');\n"
             "test('use', () => { expect(parse(['--a', 'b']).a).toBe('b'); });\n",
             "more.test.js": "test('more', () => {});\n",
+        },
+    ),
+    Project(
+        name="minimist (vitest, workspace)",
+        package="minimist",
+        source="npm",
+        runner="vitest",
+        style=_VITEST,
+        run="node_modules/.bin/vitest run",
+        old="old-one.test.mjs",
+        renamed="other-name.test.mjs",
+        subject="packages/minimist/index.js",
+        breaks="module.exports = function () { return {}; };\n",
+        deleted="more.test.mjs",
+        early="node_modules/.bin/vitest run --bail 1 --no-file-parallelism",
+        needs=("node", "npm"),
+        packages=("vitest",),
+        workspace="packages/minimist",
+        files={
+            "use.test.mjs": "import { test, expect } from 'vitest';\n"
+            "import parse from 'minimist';\n"
+            "test('use', () => { expect(parse(['--a', 'b']).a).toBe('b'); });\n",
+            "more.test.mjs": "import { test } from 'vitest';\ntest('more', () => {});\n",
+            "vitest.config.mjs": "export default {};\n",
+        },
+    ),
+    Project(
+        name="minimist (eslint)",
+        package="minimist",
+        source="npm",
+        runner="eslint",
+        style=_ESLINT,
+        run="node_modules/.bin/eslint .",
+        old="old_one.js",
+        renamed="other_name.js",
+        subject="index.js",
+        breaks="debugger;\n",
+        needs=("node", "npm"),
+        packages=("eslint",),
+        files={
+            "eslint.config.js": "module.exports = [{ rules: { 'no-debugger': 'error' } }];\n",
+        },
+    ),
+    Project(
+        name="tiny-invariant (tsc)",
+        package="tiny-invariant",
+        source="npm",
+        runner="tsc",
+        style=_TSC,
+        run="node_modules/.bin/tsc --noEmit -p .",
+        old="src/old_one.ts",
+        renamed="src/other_name.ts",
+        subject="src/tiny-invariant.ts",
+        breaks="export const broken: number = 'text';\n",
+        needs=("node", "npm"),
+        packages=("typescript",),
+        files={
+            "tsconfig.json": '{"compilerOptions": {"strict": true, "types": []}, "include": ["src"]}\n'
         },
     ),
     Project(
@@ -494,6 +561,7 @@ class Study:
             "now": {
                 "output": output,
                 "exit": f"exit {done.returncode}",
+                "began": time.time() - (time.monotonic() - began),
                 "seconds": time.monotonic() - began,
                 "limit": _LIMIT,
             },
@@ -569,8 +637,8 @@ _NOTES = (
         "has tests (tests/unit/gates/test_baseline.py) and is not in this table."
     ),
     (
-        "- Four of the Python projects are installed as editable; the workspace of npm is made of a "
-        "real package and two small tests. vitest, eslint and tsc are only in the recorded vectors."
+        "- Four of the Python projects are installed as editable; the workspaces of npm are made of a "
+        "real package and two small tests."
     ),
     (
         "- Early exit: such commands are refused when the configuration is read; the rows show that "

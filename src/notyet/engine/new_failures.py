@@ -7,6 +7,8 @@ leaves the command's own answer, which blocks.
 
 from __future__ import annotations
 
+from time import time
+
 from notyet.core.gate import Command
 from notyet.core.record import replace, variant
 from notyet.core.verdict import Allow, Block, Problem
@@ -39,6 +41,7 @@ def compared(
     later = {gate.name for gate in gates if compares(gate)}
     if progress is not None:
         stage.progress = _Later(progress, later)
+    began = time()
     reports: list[Report] = yield stage
     failed = {
         at: gate
@@ -46,7 +49,7 @@ def compared(
         if gate.name in later and isinstance(report.answer, Block)
     }
     if failed:
-        commands = {at: _question(runs, gate, reports[at]) for at, gate in failed.items()}
+        commands = {at: _question(runs, gate, reports[at], began) for at, gate in failed.items()}
         again = Stage(
             {},
             dict(enumerate(commands.values())),
@@ -65,7 +68,7 @@ def compared(
     return reports
 
 
-def _question(runs: GateRuns, gate: Gate, report: Report) -> GateCommand:
+def _question(runs: GateRuns, gate: Gate, report: Report, began: float) -> GateCommand:
     check = gate.check
     assert isinstance(check, Command)
     given: float | None = check.options.get("baseline_timeout")
@@ -73,6 +76,7 @@ def _question(runs: GateRuns, gate: Gate, report: Report) -> GateCommand:
     now = {
         "output": report.output,
         "exit": report.exit,
+        "began": began,  # not later than this: other gates may have run after it
         "seconds": report.seconds,
         "limit": limit,
     }

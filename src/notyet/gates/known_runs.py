@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from notyet.git.snapshot import Snapshot
 
-_FORM = 1  # raise it when failures are identified in another way
+_FORM = 2  # raise it when failures are identified in another way
 _OLDEST = 2 * 86_400.0  # seconds; what is installed outside of the project changes unseen
 _MOST_BYTES = 4 * 1024 * 1024  # of one run
 _MOST_OUTPUT = 400_000  # characters
@@ -44,27 +44,32 @@ class KnownRun:
     passed: bool
     output: str
     run: Run | None
+    is_own: bool = True  # a run on the files of the same start
 
 
 class KnownRuns:
     """The known runs of one command in this environment."""
 
-    def __init__(self, command: Mapping[str, Any], reports: Sequence[str] = ()) -> None:
+    def __init__(self, command: Mapping[str, Any], reports: Sequence[str]) -> None:
         state = state_folder(os.environ)
         self._folder = os.path.join(state, "runs") if state else ""
         self._reports = reports  # globs, relative to the root
         about = [_FORM, dict(command), list(reports), _programs(command)]
         self._command = json.dumps(about, sort_keys=True)
 
-    def find(self, start: Snapshot) -> KnownRun | None:
-        """Return the run on the files of a snapshot; None if there is none that counts."""
+    def find(self, start: Snapshot, argv: Sequence[str]) -> KnownRun | None:
+        """Return the run on the files of a snapshot; None if there is none that counts.
+
+        `argv` is the command line, with the files that it was about.
+        """
         try:
-            with open(self._path(start), "rb") as file:
+            with open(self._path(start, argv), "rb") as file:
                 told = json.loads(file.read(_MOST_BYTES + 1))
             # A run on this very snapshot was made when the ignored files were as they had been.
             if told["start"] != start.objects and not self._counts(told, start):
                 return None
             return KnownRun(
+                is_own=told["start"] == start.objects,
                 code=told["code"],
                 passed=told["passed"],
                 output=told["output"],
@@ -77,10 +82,12 @@ class KnownRuns:
         return (
             time.time() - told["at"] <= _OLDEST
             and told["ignored"] == names_of(start, self._reports)
-            and not change_since(start, told["at"], self._reports)
+            # A run of this session or of one beside it may have used files that changed after the
+            # start.
+            and not change_since(start, min(told["at"], start.at), self._reports)
         )
 
-    def remember(self, snapshot: Snapshot, found: KnownRun, at: float) -> None:
+    def remember(self, snapshot: Snapshot, argv: Sequence[str], found: KnownRun, at: float) -> None:
         """Keep a run on the files of a snapshot; a run that cannot be kept is run again.
 
         The ignored files that it used are those of the time `at`.
@@ -103,7 +110,7 @@ class KnownRuns:
         content = json.dumps(told).encode()
         if len(content) > _MOST_BYTES:
             return
-        path = self._path(snapshot)
+        path = self._path(snapshot, argv)
         new = f"{path}.{secrets.token_hex(8)}"
         try:
             os.makedirs(self._folder, 0o700, exist_ok=True)
@@ -115,8 +122,8 @@ class KnownRuns:
             if os.path.exists(new):
                 os.unlink(new)
 
-    def _path(self, snapshot: Snapshot) -> str:
-        key = f"{self._command}\n{here(snapshot.tree)}\n{snapshot.root}"
+    def _path(self, snapshot: Snapshot, argv: Sequence[str]) -> str:
+        key = f"{self._command}\n{json.dumps(argv)}\n{here(snapshot.tree)}\n{snapshot.root}"
         return os.path.join(self._folder, f"{digest_of(key)}.json")
 
     def _prune(self) -> None:

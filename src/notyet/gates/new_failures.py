@@ -26,9 +26,11 @@ from notyet.gates.failures.text import read_output
 from notyet.gates.known_runs import KnownRun, KnownRuns
 from notyet.gates.question import Answer
 from notyet.gates.session import NO_STATE, as_it_is, root_of, start_of
-from notyet.gates.shared_files import change_since
+from notyet.gates.shared_files import change_since, names_of
 from notyet.gates.with_files import commands_for, files_of
+from notyet.gates.working_tree import Unclear
 from notyet.git.run import Unknown
+from notyet.git.snapshot_store import baselines_folder
 from notyet.hosts.notyet.hooks import write_event
 from notyet.run.command_runner import run_together
 from notyet.run.gate_command import inherited
@@ -64,7 +66,7 @@ def check(question: Question) -> Answer:
         return _Failed(question).answer()
     except Unknown as unknown:
         why = unknown.reason
-    except Unsure as unsure:
+    except (Unsure, Unclear) as unsure:
         why = str(unsure)
     except OSError as error:
         why = f"{error.strerror}: {error.filename}"
@@ -88,7 +90,8 @@ class _Failed:
         reports = [os.path.normpath(os.path.join(self._below, self._report))] * bool(self._report)
         self._known = KnownRuns(question.command, reports)
         self._reports = reports
-        self._began = time.time() - float(now["seconds"]) - _CLOCK
+        self._files = _files(question)
+        self._began = float(now["began"]) - _CLOCK
         self._now = self._read(str(now["output"]), _code(str(now["exit"])), self._began)
 
     def answer(self) -> Answer:
@@ -98,9 +101,11 @@ class _Failed:
         start = start_of(self._question, self._root)
         with as_it_is(self._root) as tree:
             changes = start.diff(tree)
-            base = self._base(start, tree)
-            if not self._changed_meanwhile(changes):
-                self._known.remember(tree, self._now, self._began)
+            base = self._base(start, tree, changes)
+            # On the files of the start, it does not replace the baseline.
+            is_other = start.tree != tree.tree or base is self._now
+            if is_other and not self._changed_meanwhile(changes):
+                self._known.remember(tree, self._argv(), self._now, self._began)
         renames = self._renames(changes)
         found = self._compared(self._now, base, renames)
         flaky: Counter[str] = Counter()
@@ -111,14 +116,43 @@ class _Failed:
             found, self._now = second, again
         return self._said(found, flaky)
 
-    def _base(self, start: Snapshot, tree: Snapshot) -> KnownRun:
+    def _base(self, start: Snapshot, tree: Snapshot, changes: Sequence[Change]) -> KnownRun:
         """Return the run on the files of the start. Raises Unsure."""
-        known = self._known.find(start)
-        if known is not None:
+        files = self._files_then(changes)
+        if files == [] and self._files:  # all of them are new
+            return KnownRun(code=0, passed=True, output="", run=None)
+        argv = self._argv(files)
+        known = self._known.find(start, argv)
+        if known is not None and (known.is_own or self._still_fails(known)):
             return known
-        if start.tree == tree.tree and not change_since(start, start.at, self._reports):
-            return self._now  # the agent changed no file
-        return self._baseline(start)
+        if self._is_unchanged(start, tree):
+            return self._now
+        return self._baseline(start, argv)
+
+    def _still_fails(self, known: KnownRun) -> bool:
+        """Return True if nothing that failed in an earlier session passes now.
+
+        It may have failed then for lack of a service, and be broken by the agent now.
+        """
+        now = self._now.run
+        return known.run is None or (now is not None and known.run.failures <= now.failures)
+
+    def _is_unchanged(self, start: Snapshot, tree: Snapshot) -> bool:
+        """Return True if the agent changed no file, ignored ones included."""
+        return (
+            start.tree == tree.tree
+            and names_of(start, self._reports) == names_of(tree, self._reports)
+            and not change_since(start, start.at, self._reports)
+        )
+
+    def _files_then(self, changes: Sequence[Change]) -> list[str] | None:
+        """Return the files of the command that were there at the start, as they were called."""
+        if self._files is None:
+            return None
+        names = {change.new: change.old for change in changes if change.new}
+        files = [os.path.normpath(os.path.join(self._below, name)) for name in self._files]
+        then = [old for name in files if (old := names.get(name, name))]
+        return [os.path.relpath(name, self._below) for name in then]
 
     def _changed_meanwhile(self, changes: Sequence[Change]) -> bool:
         """Return True if a file changed after the command had begun: it may not have read that."""
@@ -179,7 +213,7 @@ class _Failed:
         for name in said.new:
             raise Unsure(f"the output names a failure that is not in the report: {_name(name)}")
 
-    def _baseline(self, start: Snapshot) -> KnownRun:
+    def _baseline(self, start: Snapshot, argv: Sequence[str]) -> KnownRun:
         """Run the command on the snapshot. Raises Unsure."""
         _tell_progress("running the check on the files as they were when the session began")
         state = state_folder(os.environ)
@@ -187,11 +221,11 @@ class _Failed:
             raise Unsure(NO_STATE)
         ended = run_on(
             start,
-            self._argv(),
+            argv,
             dir=self._folder,
             environ=inherited(),
             timeout=self._limit,
-            scratch=os.path.join(state, "baselines"),
+            scratch=baselines_folder(state),
             reports=[self._report] if self._report else [],
             stdin=self._event(),
         )
@@ -210,7 +244,7 @@ class _Failed:
         elif not passed:
             run = self._from_output(ended.output)
         found = KnownRun(code=ended.code, passed=passed, output=ended.output, run=run)
-        self._known.remember(start, found, start.at)
+        self._known.remember(start, argv, found, start.at)
         return found
 
     def _again(self) -> KnownRun:
@@ -263,11 +297,11 @@ class _Failed:
         payload, _ = write_event(self._question.event, self._question.folder)
         return json.dumps(payload).encode()
 
-    def _argv(self) -> list[str]:
-        """Return the command line; with `{files}`, on the files that changed. Raises Unsure."""
-        lines = commands_for(self._question.command, [])
-        if not lines:
-            lines = commands_for(self._question.command, files_of(self._question))
+    def _argv(self, files: Sequence[str] | None = None) -> list[str]:
+        """Return the command line on files; by default on those that changed. Raises Unsure."""
+        lines = commands_for(
+            self._question.command, (self._files if files is None else files) or []
+        )
         if len(lines) != 1:
             raise Unsure("too many files changed for one command line")
         return lines[0]
@@ -297,8 +331,14 @@ class _Failed:
             parts.append(f"and {len(found.new) - _MOST_NAMED} more")
         others = f" The {before} {'does' if known == 1 else 'do'} not count." if known else ""
         parts.append(f"{count} since your session began.{others}")
-        tell = f"{self._question.gate}: {count}, {before}{came_and_went}"
+        beside = f", {before}" if known else ""
+        tell = f"{self._question.gate}: {count}{beside}{came_and_went}"
         return Answer(reason="\n".join(parts), tell=tell)
+
+
+def _files(question: Question) -> list[str] | None:
+    """Return what `{files}` stands for in a command; None if there is no such word."""
+    return None if commands_for(question.command, []) else files_of(question)
 
 
 def _tell_progress(words: str) -> None:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from notyet.core.record import replace
 from notyet.git.run import Unknown
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ MOST_COPIED = 64 * 1024 * 1024  # bytes of one file
 _CLOCK = 0.02  # seconds by which ctimes may lag behind the clock
 # Results of earlier runs: no run needs them, and they hold results of the files as they are now.
 _CACHES = re.compile(
-    r"__pycache__|\.(?:cache|hypothesis|pyre|pytype|turbo|gradle|vite|vitest|nyc_output|DS_Store)"
+    r"__pycache__|\.(?:cache|hypothesis|pyre|pytype|turbo|gradle|vite|vite-temp|vitest|nyc_output|DS_Store)"
     r"|\.(?:mypy|pytest|ruff|parcel)[_-]cache|\.(?:eslint|stylelint)cache|\.coverage.*|coverage"
     r"|coverage\.(?:xml|json|lcov)|htmlcov|logs|junit.*\.xml|\.testmondata.*"
     r"|.*\.(?:tsbuildinfo|pyc|pyo|log)"
@@ -44,8 +43,7 @@ _REBUILT = {
     "obj": (".csproj", ".fsproj", ".vbproj"),
     "_build": ("mix.exs", "dune-project"),
 }
-# Their entries are what is installed, so a change of the folder itself counts.
-_INSTALLED = frozenset({"site-packages", "dist-packages", "node_modules", "bin", ".bin"})
+_PACKAGES = frozenset({"site-packages", "dist-packages"})  # folders that hold Python packages
 _PYTHON_CACHE = "__pycache__"
 
 
@@ -79,12 +77,14 @@ def is_rebuilt(root: str, path: str) -> bool:
     return bool(makers) and any(there.endswith(makers) for there in os.listdir(folder))
 
 
-def shared_files(snapshot: Snapshot, reports: Sequence[str] = ()) -> Shared:
-    """Return the ignored files that are as they were. Raises Changed, and Unknown.
+def shared_files(
+    snapshot: Snapshot, reports: Sequence[str] = (), at: float | None = None
+) -> Shared:
+    """Return the ignored files that are as they were, then or `at` a time. Raises Changed, Unknown.
 
     `reports` are globs, relative to the root, of files that a run writes anew; they are left out.
     """
-    walk = _Walk(snapshot)
+    walk = _Walk(snapshot, snapshot.at if at is None else at)
     shared = Shared()
     for path in snapshot.ignored():
         name = path.rstrip("/")
@@ -103,7 +103,7 @@ def shared_files(snapshot: Snapshot, reports: Sequence[str] = ()) -> Shared:
 def change_since(snapshot: Snapshot, at: float, reports: Sequence[str] = ()) -> str:
     """Return which ignored file changed after a time, of those that the snapshot knows."""
     try:
-        shared_files(replace(snapshot, at=at), reports)
+        shared_files(snapshot, reports, at)
     except Changed as changed:
         return str(changed)
     except Unknown as unknown:
@@ -159,9 +159,11 @@ def _add(walk: _Walk, name: str, full: str, shared: Shared) -> None:
 class _Walk:
     """A bounded walk over ignored folders."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, at: float) -> None:
         self._root = snapshot.root
-        self._at = snapshot.at - _CLOCK
+        self._at = at - _CLOCK
+        # An earlier time is before the snapshot, which does not know what there was then.
+        self._listed = snapshot.listed() if at >= snapshot.at else {}
         self._left, self._ends = MOST_ENTRIES, monotonic() + MOST_SECONDS
 
     def is_new(self, about: os.stat_result) -> bool:
@@ -173,7 +175,9 @@ class _Walk:
         while folders:
             folder = folders.pop()
             inside = list(self._entries(name, folder))
-            if self.is_new(os.lstat(folder)) and not self._explained(folder, inside):
+            if self.is_new(os.lstat(folder)) and not (
+                self._holds_the_same(folder, inside) or self._explained(folder, inside)
+            ):
                 raise Changed(f"{name} changed since the session began")
             for entry in inside:
                 if _CACHES.fullmatch(entry.name):
@@ -197,12 +201,20 @@ class _Walk:
         except OSError:
             raise Changed(f"{name} cannot be read") from None
 
+    def _holds_the_same(self, folder: str, inside: list[os.DirEntry[str]]) -> bool:
+        """Return True if nothing but caches came to a folder or went from it."""
+        names = self._listed.get(os.path.relpath(folder, self._root) + "/")
+        return names is not None and (
+            {name for name in names if not is_cache(name)}
+            == {entry.name for entry in inside if not is_cache(entry.name)}
+        )
+
     def _explained(self, folder: str, inside: list[os.DirEntry[str]]) -> bool:
-        """Return True if a folder changed only because Python wrote its cache there.
+        """Return True if a package changed only because Python wrote its cache there.
 
         A module that was deleted has left its compiled file behind.
         """
-        if os.path.basename(folder) in _INSTALLED:
+        if _PACKAGES.isdisjoint(os.path.dirname(folder).split("/")):
             return False
         names = {entry.name for entry in inside}
         if _PYTHON_CACHE not in names:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 MOST_UNTRACKED = 2_000
 MOST_IGNORED = 20_000  # names; git names folders that are ignored as a whole once
+MOST_LISTED = 20_000  # names in ignored folders
 MOST_BYTES = 512 * 1024 * 1024  # of changed and untracked files
 MOST_TEXT = 5 * 1024 * 1024
 PATIENCE = 20.0  # seconds for one git command of a child process
@@ -57,6 +58,7 @@ UNTRACKED = "more than 2,000 untracked files; ignore some of them (.gitignore)"
 
 OBJECTS = "objects"  # the folder of new objects
 _IGNORED = "ignored"  # the file with the names of what git ignored
+_LISTED = "listed"  # the file with the names in ignored folders
 _MOST_STATUS = 32 * 1024 * 1024
 _MOST_INDEX = 256 * 1024 * 1024
 _MOST_DIFF = 32 * 1024 * 1024
@@ -183,6 +185,15 @@ class Snapshot(Record, kw_only=True):
             raise Unknown(LOST) from error
         return [light.fsdecode(path) for path in told.split(b"\0") if path]
 
+    def listed(self) -> dict[str, frozenset[str]]:
+        """Return the names in ignored folders, by folder; some folders are left out."""
+        try:
+            told = read_small_file(f"{light.dirname(self.objects)}/{_LISTED}", _MOST_STATUS)
+        except OSError:
+            return {}
+        lists = [list(map(light.fsdecode, part.split(b"\0"))) for part in told.split(b"\0\0")]
+        return {folder: frozenset(names) for folder, *names in lists}
+
     def checkout(self, into: str, patience: float = 120.0) -> None:
         """Write all files below a new, empty folder. Raises Unknown; hooks do not run.
 
@@ -262,6 +273,7 @@ class _Taking:
             raise Unknown(FAILED)
         _unlink(self._index)
         _write(f"{self._folder}/{_IGNORED}", b"\0".join(status.ignored))
+        _write(f"{self._folder}/{_LISTED}", self._listed(status.ignored))
         return Snapshot(
             root=self._root, tree=tree, head=status.head, at=self._at, objects=self._objects
         )
@@ -304,6 +316,22 @@ class _Taking:
         if updates.added:
             ask = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
             self._feed(ask, updates.added)
+
+    def _listed(self, ignored: Sequence[bytes]) -> bytes:
+        """Return the names in ignored folders, by which a file that is gone later is missed."""
+        top, left, lists = light.fsencode(self._root) + b"/", MOST_LISTED, []
+        for path in ignored:
+            if not path.endswith(b"/"):
+                continue
+            try:
+                names = light.listdir(top + path)
+            except OSError:  # it cannot be read, or was deleted meanwhile
+                continue
+            left -= len(names)
+            if left < 0:
+                break
+            lists.append(b"\0".join((path, *names)))
+        return b"\0\0".join(lists)
 
     def _write_tree(self) -> str:
         """Write the copy of the index as a tree; return its id."""

@@ -24,6 +24,8 @@ _RECORD, _NOTE = "snapshot.json", "unknown"
 _UNFINISHED = "."  # how the names of unfinished folders begin
 _OLDEST = 30 * 86_400.0  # seconds
 _OLDEST_UNFINISHED = 3_600.0
+_OF_BASELINE = "run-"
+_OLDEST_BASELINE = 86_400.0  # of a run that was killed, if no other run removed it
 _MOST_PRUNED = 500  # folders that are looked at when a session starts
 _MOST_NOTE = 64 * 1024
 _PRIVATE = 0o700
@@ -32,6 +34,11 @@ _PRIVATE = 0o700
 def snapshots_folder(state: str) -> str:
     """Return the folder of all snapshots; `state` is notyet's folder of state."""
     return light.join(state, "snapshots")
+
+
+def baselines_folder(state: str) -> str:
+    """Return the folder in which commands run on snapshots."""
+    return light.join(state, "baselines")
 
 
 def root_for(folder: str, cwd: str, users_folder: str) -> str:
@@ -124,15 +131,19 @@ def find(
 
 
 def prune(state: str, now: float | None = None) -> None:
-    """Delete some of the snapshots that are too old. Raises OSError."""
+    """Delete some of the snapshots and baselines that are too old. Raises OSError."""
     now = time() if now is None else now
-    try:
-        with light.scandir(snapshots_folder(state)) as entries:
-            seen = [entry for entry, _ in zip(entries, range(_MOST_PRUNED), strict=False)]
-    except FileNotFoundError:
-        return
+    seen = []
+    for folder in (snapshots_folder(state), baselines_folder(state)):
+        try:
+            with light.scandir(folder) as entries:
+                seen += [entry for entry, _ in zip(entries, range(_MOST_PRUNED), strict=False)]
+        except FileNotFoundError:
+            continue
     for entry in seen:
         oldest = _OLDEST_UNFINISHED if entry.name.startswith(_UNFINISHED) else _OLDEST
+        if entry.name.startswith(_OF_BASELINE):
+            oldest = _OLDEST_BASELINE
         try:
             is_old = entry.stat(follow_symlinks=False).st_mtime < now - oldest
         except OSError:  # another process deleted it

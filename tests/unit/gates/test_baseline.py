@@ -192,6 +192,30 @@ def test_the_cache_that_python_writes_is_no_change_but_a_lost_module_is(world):
     assert world.run("ls").refused == ".venv changed since the session began"
 
 
+def test_a_cache_that_a_tool_makes_among_packages_is_no_change_but_a_lost_package_is(world):
+    world.put(".gitignore", "node_modules/\n")
+    for name in ("a", "b"):
+        world.put(f"node_modules/{name}/index.js", "")
+    world.begin()
+    world.put("node_modules/.vite/vitest/results.json", "{}")
+    world.put("node_modules/.vite-temp/config.mjs", "")
+    assert not world.run("ls").refused
+    shutil.rmtree(world.root / "node_modules" / "b")
+    assert world.run("ls").refused == "node_modules changed since the session began"
+
+
+def test_a_file_that_a_package_of_the_project_lost_is_a_change(world):
+    """Python wrote its cache there, which alone would explain that the folder changed."""
+    world.put(".gitignore", "generated/\n")
+    for name in ("__init__.py", "data.json", "inner/__init__.py", "inner/data.json"):
+        world.put(f"generated/{name}", "")
+    world.begin()
+    world.put("generated/__pycache__/__init__.cpython-311.pyc", "")
+    assert not world.run("ls").refused
+    (world.root / "generated" / "data.json").unlink()
+    assert world.run("ls").refused == "generated changed since the session began"
+
+
 def test_outputs_that_cargo_builds_anew_are_left_out_and_others_refused(world):
     world.put(".gitignore", "target/\ndist/\n")
     world.put("target/debug/x", "")

@@ -1,6 +1,7 @@
 """The failures that real tools printed or wrote are found in their output, and no others."""
 
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -114,6 +115,37 @@ def test_other_tools_that_are_installed_here_print_failures_that_are_read(case, 
     assert _found(case, text, str(tmp_path))["failures"].keys() == expected["failures"].keys()
 
 
+def test_results_of_tape_that_are_called_alike_are_told_apart_by_their_test():
+    def run(first, second):
+        lines = ["TAP version 13", "# parse", f"{first} 1 should be equal"]
+        return read_output("\n".join([*lines, "# write", f"{second} 2 should be equal", "1..2"]))
+
+    then, now = run("not ok", "ok"), run("ok", "not ok")
+    found = compare(now, then, exit_now=1, exit_base=1)
+    assert found.new == {"write > should be equal": 1}
+
+
+def test_mypy_that_leaves_out_errors_stopped_early():
+    """As mypy 2 prints it with --soft-error-limit, where an import is not resolved."""
+    said = read_output(
+        'a.py:1: error: Cannot find implementation of "b"  [import-not-found]\n'
+        "a.py:2: note: (Skipping most remaining errors due to unresolved imports or missing stubs; "
+        "fix these first)\nFound 1 error in 1 file (checked 1 source file)\n"
+    )
+    assert said.stopped_early
+
+
+def test_tests_with_the_same_name_in_a_report_are_told_apart_by_their_order():
+    def run(*tests):
+        cases = "".join(f"<testcase classname='c' name='same'>{test}</testcase>" for test in tests)
+        report = f"<testsuite failures='1'>{cases}</testsuite>"
+        return read_contents({"r": report.encode()}, (ROOT,))
+
+    then, now = run("<failure/>", ""), run("", "<failure/>")
+    found = compare(now, then, exit_now=1, exit_base=1)
+    assert found.new == {"c::same (number 2)": 1}
+
+
 @pytest.mark.parametrize("case", native.CARGO, ids=_id)
 def test_cargo_is_read_alike_with_its_streams_apart(case):
     """A gate keeps stdout and stderr apart; the recordings have them together."""
@@ -129,6 +161,34 @@ def test_cargo_is_read_alike_with_its_streams_apart(case):
     out = [line for line, is_err in zip(lines, of_stderr, strict=True) if not is_err]
     err = [line for line, is_err in zip(lines, of_stderr, strict=True) if is_err]
     assert _found(case, "\n".join([*out, *err])) == _found(case, text)
+
+
+@pytest.mark.parametrize("case", native.GO, ids=_id)
+def test_go_is_read_alike_with_its_streams_apart(case):
+    """The errors of the compiler go to stderr, with a line that names the package."""
+    text = _recorded(case)[1]
+    out, err, inside = [], [], False
+    for line in text.split("\n"):
+        inside = line.startswith("# ") or (inside and not line.startswith("FAIL"))
+        (err if inside else out).append(line)
+    assert _found(case, "\n".join([*out, *err])) == _found(case, text)
+
+
+@pytest.mark.parametrize("case", javascript.VITEST, ids=_id)
+def test_vitest_is_read_alike_with_its_streams_apart(case):
+    """The reports on failures go to stderr, the summary to stdout."""
+    text = _recorded(case)[1]
+    before, mark, rest = text.partition("\n Test Files  ")
+    at = next(
+        (at for at in range(len(before)) if re.match(r"⎯+ Failed ", before[at:])), len(before)
+    )
+    apart = f"{before[:at]}{mark}{rest}\n{before[at:]}"
+    assert _found(case, apart) == _found(case, text)
+
+
+def test_packages_of_which_none_was_built_ran_no_test():
+    said = read_output("# a\n./a.go:1:1: syntax error\nFAIL\ta [build failed]\nFAIL\n")
+    assert (said.tool, said.ran) == ("go", 0)
 
 
 def _version(case):

@@ -47,18 +47,23 @@ class Project:
     def _agent(self):
         return {"host": "claude", "session_id": f"s{self.session}", "agent_id": ""}
 
-    def stop(self, command, *, folder="", limit=60.0, **options):
+    def stop(self, command, *, folder="", limit=60.0, files=(), **options):
         """Run the command as a gate does, and ask about its failures."""
         place = str(self.root / folder)
         script = f"echo x >> {self.runs}; {command}"
         began = time.monotonic()
         done = subprocess.run(
-            ["/bin/sh", "-c", script], cwd=place, capture_output=True, text=True, check=False
+            ["/bin/sh", "-c", script.replace("{files}", " ".join(files))],
+            cwd=place,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode, done.stdout
         now = {
             "output": "\n".join(part.rstrip() for part in (done.stdout, done.stderr) if part),
             "exit": f"exit {done.returncode}",
+            "began": time.time() - (time.monotonic() - began),
             "seconds": time.monotonic() - began,
             "limit": limit,
         }
@@ -150,7 +155,7 @@ def test_a_failure_that_is_fixed_while_another_one_appears_blocks(project):
     project.put("lib.py", "def double(x):\n    return 3 * x\n")
     answer = project.stop(PYTEST)
     assert "1 new failure since your session began" in answer.reason
-    assert answer.tell == "tests: 1 new failure, 0 that were there at the start"
+    assert answer.tell == "tests: 1 new failure"
 
 
 def test_one_of_two_old_failures_is_fixed_and_the_other_one_does_not_block(project):
@@ -299,6 +304,72 @@ def test_an_ignored_file_that_changed_blocks(project):
     assert "deps changed since the session began" in answer.reason
 
 
+def test_an_ignored_file_that_is_new_excuses_nothing(project):
+    lib = "import os\n\ndef double(x):\n    return 3 if os.path.exists('deps') else 4\n"
+    project.put("lib.py", lib)
+    project.begin()
+    project.put("deps/a.json", "{}")
+    answer = project.stop(PYTEST)
+    assert "test_double" in answer.reason
+    assert answer.tell == "tests: 1 new failure, 1 that was there at the start"
+
+
+def test_a_later_run_on_the_files_of_the_start_does_not_replace_the_baseline(project):
+    lib = "def double(x):\n    return int(open('deps/value.txt').read()) * x\n"
+    project.put("lib.py", lib)
+    project.put("deps/value.txt", "2")
+    project.begin()
+    project.put("lib.py", lib + "# a line\n")
+    assert passes(project.stop(PYTEST))
+    project.put("lib.py", lib)
+    project.put("deps/value.txt", "3")
+    for _ in range(2):
+        answer = project.stop(PYTEST)
+        assert "1 new failure" in answer.tell, answer.reason
+
+
+def test_what_failed_in_an_earlier_session_and_then_passed_is_not_old(project):
+    """The earlier session had no service, which here is a file outside of the project."""
+    service = project.root.parent / "service"
+    lib = f"import os\n\ndef double(x):\n    return 2 * x if os.path.exists('{service}') else 0\n"
+    two = "def test_two():\n    assert double(1) == 2\n"
+    project.put("test_double.py", (project.root / "test_double.py").read_text() + two)
+    project.put("lib.py", lib)
+    time.sleep(2.1)  # an edit just before a run may not be in it
+    project.begin()
+    assert passes(project.stop(PYTEST))
+    service.touch()
+    project.begin()
+    project.put("lib.py", lib.replace("2 * x", "x + 2"))  # breaks one of the two
+    answer = project.stop(PYTEST)
+    assert answer.tell == "tests: 1 new failure, 1 that was there at the start"
+
+
+RUFF = f"{Path(sys.executable).parent}/ruff check --no-cache --isolated --select F {{files}}"
+
+
+def test_with_files_old_failures_are_looked_for_in_the_same_files(project):
+    for name in ("a.py", "b.py"):
+        project.put(name, f"import {name[0]}\n")
+    project.begin()
+    project.put("a.py", "import a\nx = 1\n")
+    assert passes(project.stop(RUFF, files=["a.py"]))
+    project.put("b.py", "import b\nx = 1\n")
+    (project.root / "a.py").rename(project.root / "c.py")
+    assert passes(project.stop(RUFF, files=["c.py", "b.py"]))
+    project.put("new.py", "import new\n")
+    answer = project.stop(RUFF, files=["c.py", "b.py", "new.py"])
+    assert answer.tell == "tests: 1 new failure, 2 that were there at the start"
+    assert "new.py: F401" in answer.reason
+
+
+def test_with_files_that_are_all_new_every_failure_is(project):
+    project.begin()
+    project.put("new.py", "import new\n")
+    answer = project.stop(RUFF, files=["new.py"])
+    assert answer.tell == "tests: 1 new failure"
+
+
 def test_an_ignored_file_is_there_for_the_baseline(project):
     project.put("deps/value.txt", "1")
     project.put(
@@ -417,6 +488,13 @@ def test_a_report_of_an_earlier_run_does_not_count(project):
     assert "wrote no report result.xml" in answer.reason
 
 
+def test_a_folder_in_the_place_of_a_report_blocks(project):
+    project.begin()
+    answer = project.stop("mkdir -p result.xml; exit 1", report="result.xml")
+    assert is_unsure(answer)
+    assert "result.xml is not a file" in answer.reason
+
+
 def test_a_report_that_is_cut_off_blocks(project):
     project.begin()
     answer = project.stop("echo '<testsuite' > result.xml; exit 1", report="result.xml")
@@ -435,7 +513,7 @@ def test_a_gate_in_a_folder_follows_renames_there(project):
 
 def test_a_command_that_is_killed_blocks(project):
     project.begin()
-    now = {"output": "", "exit": "signal 9", "seconds": 1.0, "limit": 60.0}
+    now = {"output": "", "exit": "signal 9", "began": 0.0, "seconds": 1.0, "limit": 60.0}
     question = Question(
         event=StopEvent(cwd=str(project.root)), gate="tests", folder=str(project.root), now=now
     )

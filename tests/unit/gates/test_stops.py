@@ -68,6 +68,20 @@ def test_an_agent_that_broke_something_reads_only_what_it_broke(red):
     assert "1 new failure, 1 that was there at the start" in answer["systemMessage"]
 
 
+def test_a_report_counts_although_a_slower_gate_ended_long_after_it(red):
+    case = "<testcase name='old'><failure message='no'/></testcase>"
+    junit = f"<testsuite failures='1'>{case}</testsuite>"
+    (red / "report.sh").write_text(f'echo "{junit}" > __pycache__/report.xml; exit 1\n')
+    (red / "__pycache__").mkdir()
+    made = 'run = "sh report.sh"\nnew_failures_only = true\nreport = "__pycache__/report.xml"\n'
+    gated(red, f'[gates.tests]\n{made}[gates.slow]\nrun = "sleep 3"\n')
+    begin("claude", red)
+    (red / "file.txt").write_text("two\n")
+    answer = stop(red)
+    assert "decision" not in answer, answer["reason"]
+    assert "tests: 1 failure, there at the start" in answer["systemMessage"]
+
+
 def test_a_release_on_old_failures_is_no_pass_that_spares_the_next_run(red):
     gated(red, TESTS)
     begin("claude", red)

@@ -79,7 +79,11 @@ def test_an_unchanged_tree_is_the_tree_of_its_commit(project, taken):
     assert snapshot.tree == printed(project, "rev-parse", "HEAD^{tree}")
     assert snapshot.head == printed(project, "rev-parse", "HEAD")
     assert below(Path(snapshot.objects)) == ["info/alternates"]
-    assert sorted(os.listdir(os.path.dirname(snapshot.objects))) == ["ignored", "objects"]
+    assert sorted(os.listdir(os.path.dirname(snapshot.objects))) == [
+        "ignored",
+        "listed",
+        "objects",
+    ]
 
 
 def test_a_snapshot_has_changed_staged_new_and_deleted_files(project, taken):

@@ -139,7 +139,12 @@ def test_old_snapshots_are_pruned_and_unfinished_ones_sooner(state, git_project)
     old = store.snapshot_folder(state, "claude", "old", "", git_project)
     os.utime(old, (now - 31 * DAY, now - 31 * DAY))
     os.utime(folder / ".left", (now - DAY, now - DAY))
+    killed, under_way = (Path(store.baselines_folder(state)) / f"run-{n}" for n in "12")
+    for run in (killed, under_way):
+        (run / "tree").mkdir(parents=True)
+    os.utime(killed, (now - 2 * DAY, now - 2 * DAY))
     store.prune(state)
+    assert os.listdir(killed.parent) == [under_way.name]
     assert why(state, git_project, session="old") == store.NO_SNAPSHOT
     assert find(state, git_project, session="new")
     assert len(kept(state)) == 1

@@ -101,7 +101,8 @@ def read_vitest(lines: Sequence[str]) -> Found | None:
     found.claimed.update(at for at, line in enumerate(lines) if _VITEST_PROGRESS.match(line))
     found.claimed.update((files[-1], tests[-1]))
     announced, top = 0, -1
-    for at in range(files[-1]):
+    # The reports go to stderr: where that stands apart, they come after the summary.
+    for at in range(len(lines)):
         header = _VITEST_HEADER.match(lines[at])
         if header:
             announced += int(header[2][:9])

@@ -6,6 +6,7 @@ refused, not expanded: a file of a few lines can otherwise grow to any size.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, BinaryIO, Never
 from xml.parsers import expat
 
@@ -75,6 +76,7 @@ class _Reader:
         self._skipped = False
         self._reading = False
         self._count = 0
+        self._names: Counter[str] = Counter()
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
@@ -120,6 +122,9 @@ class _Reader:
         if file and case.get("classname") and case["classname"] != place:
             place = f"{place}::{case['classname']}"
         identity = f"{place}::{case.get('name', '')}"
+        self._names[identity] += 1
+        if self._names[identity] > 1:  # else one that broke could stand for one that was repaired
+            identity += f" (number {self._names[identity]})"
         if self._problem:
             self._count += 1
             identity = self._add(identity, case)

@@ -83,6 +83,7 @@ _MYPY_TOTAL = re.compile(
     r"^(?:Found (\d+) errors? in \d+ files? \((checked|errors prevented).*\)"
     r"|Success: no issues found in \d+ source files?)$"
 )
+_MYPY_CUT = "(Skipping most remaining errors"  # with --soft-error-limit
 _MOST_WRAPPED = 6  # lines of one message with --pretty
 
 
@@ -112,6 +113,7 @@ def read_mypy(lines: Sequence[str]) -> Found | None:
             add_finding(found, file, name, words, detail)
     matches = [match for at in totals if (match := _MYPY_TOTAL.match(lines[at]))]
     found.complete = sum(found.failures.values()) == sum(int((m[1] or "0")[:9]) for m in matches)
+    found.stopped_early = any(_MYPY_CUT in line for line in lines)
     if any(match[2] == "errors prevented" for match in matches):
         found.ran = 0
         found.load_errors.update(found.failures)

@@ -27,20 +27,36 @@ def read_go(lines: Sequence[str]) -> Found | None:
     found = Found("go")
     ran: set[str] = set()
     verbose = False
+    built = 0
     begin = 0
+    # The compiler's errors go to stderr: where that stands apart, they come after the packages.
+    apart = _go_errors(lines, packages[-1] + 1, found)
     for at in packages:
         match = _GO_PACKAGE.match(lines[at])
         if match:
             block = lines[begin:at]
             verbose |= any(_GO_RUN.match(line) for line in block)
-            ran |= _go_package(match, block, found)
+            built += not match[3].startswith("[")
+            ran |= _go_package(match, [*apart.get(match[2], ()), *block], found)
         found.claim(begin, at)
         begin = at + 1
     found.claimed.update(at for at, line in enumerate(lines) if line == "FAIL")
     if verbose:
         found.ran = len(ran)
         found.tests = ran
+    elif not built:
+        found.ran = 0
     return found
+
+
+def _go_errors(lines: Sequence[str], first: int, found: Found) -> dict[str, list[str]]:
+    """Return what the compiler said about packages, from a line on."""
+    starts = [at for at in range(first, len(lines)) if _GO_BUILD.match(lines[at])]
+    said: dict[str, list[str]] = {}
+    for at, after in spans(starts, len(lines)):
+        said.setdefault(lines[at].split()[1], []).extend(lines[at:after])
+        found.claim(at, after - 1)
+    return said
 
 
 def _go_package(match: re.Match[str], block: Sequence[str], found: Found) -> set[str]:

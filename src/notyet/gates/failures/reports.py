@@ -92,10 +92,11 @@ def _read(path: str, roots: Sequence[str]) -> Run:
         raise ReportError(f"the report {path} is missing; does the command write it?") from None
     except OSError as why:
         raise ReportError(f"the report {path} cannot be read: {why.strerror}") from None
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(handle)
+        raise ReportError(f"the report {path} is not a file; name one, or a pattern of files")
     with open(handle, "rb") as file:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise ReportError(f"the report {path} is not a file; name one, or a pattern of files")
         return _parse(path, file, status.st_size, roots)
 
 

@@ -86,6 +86,10 @@ def _tests(lines: Sequence[str], found: Found) -> list[_Test]:
     levels: dict[int, list[_Test]] = {}
     last: _Test | None = None
     reason, block_end = "", ""
+    # tape names its tests in comments, and its results after what they compare. The comments of
+    # node repeat names, or are what a test printed.
+    is_named = not any(line.lstrip().startswith("# Subtest") for line in lines)
+    group = ""
     for at, line in enumerate(lines):
         if block_end and last is not None:
             found.claimed.add(at)
@@ -101,19 +105,21 @@ def _tests(lines: Sequence[str], found: Found) -> list[_Test]:
         if line.startswith("# "):
             if not reason and ERROR_LINE.match(line[2:]):
                 reason = line[2:]
+            elif is_named and not _COUNT.match(line):
+                group = line[2:].strip()
             continue
         result = _RESULT.match(line)
         if not result:
             continue
         found.claimed.add(at)
-        last = _test(result, at, levels)
+        last = _test(result, at, levels, group)
         if last.failed and reason:
             last.message = reason
         reason = ""
     return levels.get(0, [])
 
 
-def _test(result: re.Match[str], at: int, levels: dict[int, list[_Test]]) -> _Test:
+def _test(result: re.Match[str], at: int, levels: dict[int, list[_Test]], group: str) -> _Test:
     indent = len(result[1])
     name = result[4] or ""
     directive = _DIRECTIVE.search(name)
@@ -121,7 +127,7 @@ def _test(result: re.Match[str], at: int, levels: dict[int, list[_Test]]) -> _Te
     if directive:
         name = name[: directive.start()]
     test = _Test(
-        name=name.strip(),
+        name=f"{group} > {name.strip()}" if group and not indent else name.strip(),
         failed=bool(result[2]) and word not in {"SKIP", "TODO"},
         skipped=word == "SKIP",
         at=at,
