@@ -13,6 +13,7 @@ from notyet.core.event import StartEvent, StopEvent
 from notyet.core.gate import EVERY_AGENT, NATIVE, Command, Function, Gate, Starter
 from notyet.core.limits import History, Limits
 from notyet.core.plan import select
+from notyet.core.record import replace
 from notyet.core.verdict import skipped
 from notyet.engine.gate_runs import gate_function
 from notyet.engine.observers import OBSERVED, Observer, Watch, notify_all
@@ -208,22 +209,29 @@ class Engine:
         """Do what `start` does from code that is not async, inside a running loop or not."""
         return drive_sync(self._start(event))
 
-    async def check(self, event: StopEvent, *, within: float | None = None) -> Decision:
+    async def check(
+        self, event: StopEvent, *, within: float | None = None, may_block: bool = True
+    ) -> Decision:
         """Decide, count and record a stop, and notify the observers.
 
         Of a block only those of "decision" are notified. There is a decision `within` so many
         seconds: a gate that still runs by then is ended and has a problem. A command that had its
         share of the time has timed out; a function, or a command that began late, never blocks.
-        Recording and notifying may take a second more, or an eighth of that time if less.
+        Recording and notifying may take a second more, or an eighth of that time if less. Without
+        `may_block`, for an agent that cannot go on, the stop is allowed as if at the limit.
         """
         # A locked ledger must not block the loop's thread.
-        return await _drive(self._check(event, within=within, on_cancel=run_in_thread_or_here))
+        return await _drive(
+            self._check(event, may_block, within=within, on_cancel=run_in_thread_or_here)
+        )
 
-    def check_sync(self, event: StopEvent, *, within: float | None = None) -> Decision:
+    def check_sync(
+        self, event: StopEvent, *, within: float | None = None, may_block: bool = True
+    ) -> Decision:
         """Do what `check` does from code that is not async, inside a running loop or not."""
         # What a running loop of this thread is deciding cannot end while we wait for it.
         patience = 0.0 if _in_a_running_loop() else WAIT_FOR_EQUAL
-        return drive_sync(self._check(event, within=within, wait_for_equal=patience))
+        return drive_sync(self._check(event, may_block, within=within, wait_for_equal=patience))
 
     def _start(self, event: StartEvent) -> Steps[str]:
         if not isinstance(event, StartEvent):
@@ -235,11 +243,13 @@ class Engine:
             return ""
         return (yield from run_start_hooks(event, tuple(self._starters), self._warn))
 
-    def _check(self, event: StopEvent, **options: Any) -> Steps[Decision]:
+    def _check(self, event: StopEvent, may_block: bool, **options: Any) -> Steps[Decision]:  # noqa: FBT001
         gates = self._gates_for(event)
         if gates is None:
             self._warn(_INSIDE)
             return skipped("inside", _INSIDE)
+        if not may_block:
+            options["limits"] = replace(self._limits, max_blocks=0)
         return (yield from check(self._stop(event, gates, **options)))
 
     def _decide(
@@ -265,12 +275,11 @@ class Engine:
             gates,
             self._ledger,
             declared=self._gates,
-            limits=self._limits,
             warn=self._warn,
             functions=self._functions,
             watches=tuple(self._watches),
             unchecked=self._unchecked,
-            **more,
+            **({"limits": self._limits} | more),
         )
 
     def _gates_for(self, event: StopEvent) -> tuple[Gate, ...] | None:
