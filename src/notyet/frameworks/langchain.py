@@ -106,7 +106,7 @@ class _ToolCall:
 _caller: ContextVar[_ToolCall | None] = ContextVar("notyet_langchain_caller", default=None)
 
 
-class GateMiddleware(AgentMiddleware[Any, Any, Any]):
+class GateMiddleware(AgentMiddleware):
     """Sends the agent back to work as long as a gate blocks its stop."""
 
     state_schema = _State

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from notyet.engine.engine import Engine
 
-FRAMEWORK = Framework("pydantic-ai", "pydantic-ai-slim", "2.66", "2.66")
+FRAMEWORK = Framework("pydantic-ai", "pydantic-ai-slim", "2.40", "2.66")
 
 _STREAMED = (
     "run_stream hands out the answer before the run ends; "
