@@ -21,8 +21,10 @@ follows a script. Generated from their results by `make docs`; `make test-framew
 - **yes**: proven. **partly**: proven for one way and impossible for another. **no**: the framework
   makes it impossible; the adapter observes, and says so once. Empty: there is no such thing, or no
   test of it.
-- Other versions of a framework work as well as they are alike; the adapter says once that they
-  were not tested.
+- Below each name is the version that was tested. With a version that was not, the adapter says so
+  once, and works as far as the framework is the same.
+
+[Write an adapter](../how-to/write-an-adapter.md) for a framework that is missing.
 """
 LABELS = {  # what the marks of tests name, in this order
     "sync run": "a run without async is sent back",
@@ -30,7 +32,7 @@ LABELS = {  # what the marks of tests name, in this order
     "stream": "a streamed run is sent back",
     "halt": "`Halt` ends the run",
     "events": "gates get what the framework knows",
-    "usage": "tokens, since the last send-back and in all",
+    "usage": "tokens since the last send-back, and of the run",
     "sessions": "the framework's sessions",
     "subagents": "subagents are gated as such",
     "handoffs": "agents that take over",
@@ -53,7 +55,7 @@ def page() -> str:
     ]
     rows = [row for row in rows if any(row[1:])]
     why = [
-        f"- {FRAMEWORKS[name].title}, {labels[label]}: {reason}."
+        f"- **{FRAMEWORKS[name].title}**, {labels[label]}: {reason}."
         for name, of in record.items()
         for label, reason in of["cannot"].items()
     ]

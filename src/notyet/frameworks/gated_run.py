@@ -13,6 +13,7 @@ engine, and keep every fault of ours out of the framework:
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 import uuid
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     Describe = Callable[[], Mapping[str, Any]]  # fields of the StopEvent that the framework knows
 
 _MOST_SESSIONS = 10_000  # whose start is remembered
-_warned: set[str] = set()  # frameworks whose version was said to be untested, in this process
+_looked_at: set[str] = set()  # frameworks whose version was compared, in this process
 
 
 class Framework(NamedTuple):
@@ -230,15 +231,15 @@ class GatedRun:
 
 def warn_of_version(framework: Framework, warn: Callable[[str], None]) -> None:
     """Say once that the installed version of a framework was not tested."""
-    if framework.name in _warned:
+    if framework.name in _looked_at:
         return
+    _looked_at.add(framework.name)
     try:
         installed = version(framework.package)
     except PackageNotFoundError:  # vendored, or renamed
         return
     if _minor(framework.oldest) <= _minor(installed) <= _minor(framework.newest):
         return
-    _warned.add(framework.name)
     tested = f"{framework.oldest} to {framework.newest}"
     if framework.oldest == framework.newest:
         tested = framework.newest
@@ -249,12 +250,8 @@ def warn_of_version(framework: Framework, warn: Callable[[str], None]) -> None:
 
 
 def _minor(text: str) -> tuple[int, ...]:
-    """Return the first two numbers of a version."""
-    numbers = []
-    for part in text.split(".")[:2]:
-        digits = "".join(char for char in part if char.isdigit())
-        numbers.append(int(digits or 0))
-    return tuple(numbers)
+    """Return the first two numbers of a version: those of 1.30rc1 are 1 and 30."""
+    return tuple(int(number) for number in re.findall(r"\d+", text)[:2])
 
 
 def _since(total: Usage, before: Usage | None) -> Usage:

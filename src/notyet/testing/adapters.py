@@ -38,7 +38,6 @@ _POLL = 0.01  # seconds
 _MEETING = 10.0  # seconds in which two runs must come to their gates at the same time
 _TIMEOUT = 0.3  # seconds, of a gate that never answers
 _LONG = 30.0  # seconds after which what a broken adapter left behind ends by itself
-_SESSION = "9f1c6a52-6d0e-4b53-9c0a-3f5d8f1b7e10"  # frameworks may want a UUID
 _ERROR = "!The model is out of order."
 
 
@@ -129,10 +128,11 @@ class _Watched:
 
     def must_end(self, *outcomes: str) -> None:
         """Fail unless the stops ended like this."""
-        ended = self.outcomes()
+        ended = ", ".join(self.outcomes()) or "nothing"
+        warned = f"; the first warning was: {self.warnings[0]}" if self.warnings else ""
         must(
-            ended == [*outcomes],
-            f"its stops ended as {', '.join(ended) or 'nothing'}, not as {', '.join(outcomes)}",
+            self.outcomes() == [*outcomes],
+            f"its stops ended as {ended}, not as {', '.join(outcomes)}{warned}",
         )
 
 
@@ -255,18 +255,19 @@ async def _counts(run: _Runs) -> None:
 
 @_PROMISES.add("events have the framework's session; without one, each run its own", name="session")
 async def _has_sessions(run: _Runs) -> None:
-    watched = _Watched(Allow())
-    for session in (_SESSION, None, None):
+    watched, own = _Watched(Allow()), _new_session()
+    for session in (own, None, None):
         await run(watched.engine, "First answer.", session=session)
+    watched.must_end("passed", "passed", "passed")
     named, *others = (event.session_id for event in watched.events)
-    must(named == _SESSION, f"the session was {named!r}, not {_SESSION!r}")
+    must(named == own, f"the session was {named!r}, not {own!r}")
     must(len({named, *others}) == len(watched.events), f"others had these sessions: {others}")
 
 
 @_PROMISES.add("a run is one turn, and the next one has a fresh budget", name="turns")
 async def _has_turns(run: _Runs) -> None:
     watched = _Watched(Block("Never."), max_blocks=1)
-    session = str(uuid.uuid4())
+    session = _new_session()
     for _ in range(2):
         await run(watched.engine, "First answer.", "Second answer.", session=session)
     watched.must_end("blocked", "capped", "blocked", "capped")
@@ -374,6 +375,10 @@ def _leave(run: _Runs, engine: Engine, begun: threading.Event) -> None:
         await _until(lambda: begun.is_set() or running.done(), "no gate ran")
 
     asyncio.run(main())
+
+
+def _new_session() -> str:
+    return str(uuid.uuid4())  # as some frameworks want it
 
 
 def _must_answer(came: Conversation, answer: str, *, calls: int) -> None:

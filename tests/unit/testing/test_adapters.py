@@ -128,6 +128,15 @@ def test_an_adapter_that_never_asks_breaks_almost_every_promise(impatient):
     assert "its stops ended as nothing, not as passed" in found["pass"]
 
 
+def test_what_an_adapter_warned_of_is_told_too(monkeypatch):
+    class Wrong(Toy):
+        def describe(self, answer, seen):
+            return {"no_such_field": answer}
+
+    only(monkeypatch, "pass")
+    assert "; the first warning was: NOT CHECKED: toy: " in broken(SyncToy(Wrong()))["pass"]
+
+
 def test_both_ways_to_run_are_tried():
     class HalfDeaf(Toy):
         async def stopping(self, run, answer, seen):
