@@ -30,7 +30,7 @@ from langgraph.errors import GraphRecursionError
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, Send
 
-from frameworks.gate_doubles import Script, SlowCommand, run_page
+from adapter_gates import Script, SlowCommand, run_page
 from hook_runs import gate, new_project
 from notyet import Engine, Ledger
 from notyet.core.gate import Function, Starter
@@ -349,9 +349,8 @@ def test_a_subagent_of_deepagents_is_sent_back_before_its_caller_gets_the_report
 )
 def test_a_subagent_of_deepagents_without_gates_is_named_once():
     script = Script()
-    model = scripted(
-        (task("general-purpose"), task("general-purpose")), "Report.", "Report.", "All."
-    )
+    both = (task("general-purpose"), task("general-purpose"))
+    model = scripted((task("nobody"),), both, "Report.", "Report.", "All.")
     agent = create_deep_agent(model, middleware=[GateMiddleware(script.engine)])
     agent.invoke({"messages": "Go."})
     assert script.warnings == [

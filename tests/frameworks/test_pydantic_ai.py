@@ -14,6 +14,7 @@ from pydantic_ai import (
     AgentRunResultEvent,
     CancellationToken,
     DeferredToolRequests,
+    RunContext,
     UsageLimitExceeded,
     UsageLimits,
 )
@@ -22,7 +23,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPa
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.usage import RequestUsage
 
-from frameworks.gate_doubles import EVERY_AGENT, Script, SlowCommand, run_page
+from adapter_gates import EVERY_AGENT, Script, SlowCommand, run_page
 from hook_runs import gate, new_project
 from notyet import Block, Engine, Gate, Halt, Ledger
 from notyet.core.gate import Function, Starter
@@ -354,14 +355,19 @@ def test_there_is_a_decision_within_the_seconds_that_the_adapter_has():
     release.set()
 
 
-def test_a_fault_of_the_adapter_allows_the_stop_and_says_so(monkeypatch):
+def broken(*_args, **_options):
+    raise KeyError("a fault")
+
+
+@pytest.mark.parametrize(
+    "place", [(adapter, "_last_message"), (adapter, "_usage"), (RunContext, "enqueue")]
+)
+def test_a_fault_of_the_adapter_allows_the_stop_and_says_so(monkeypatch, place):
     script = Script("Again.")
     agent, _ = agent_of(script, "Done.")
-    monkeypatch.setattr(adapter, "_last_message", lambda ctx, output: output.text)
+    monkeypatch.setattr(*place, broken)
     assert agent.run_sync("Go.").output == "Done."
-    assert script.warnings == [
-        "NOT CHECKED: pydantic-ai: AttributeError: 'str' object has no attribute 'text'"
-    ]
+    assert script.warnings == ["NOT CHECKED: pydantic-ai: KeyError: 'a fault'"]
 
 
 def test_an_agent_with_two_engines_is_sent_back_by_one_after_the_other():

@@ -14,12 +14,13 @@ import uuid
 from collections import OrderedDict
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
+from langchain.agents.middleware import AgentMiddleware, hook_config
 from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.config import get_config
+from langgraph.types import Command
 
 from notyet.core.event import StopEvent, Usage
 from notyet.core.verdict import UNCHECKED
@@ -37,10 +38,10 @@ _MOST_RUNS = 10_000  # that are remembered; those that raised never come to an e
 _TASK = "task"  # the tool by which deepagents runs its subagents
 
 
-class _State(AgentState[Any]):
+class _State(TypedDict, total=False):
     """What the checkpoints keep of a run, so that one that is resumed is the same turn."""
 
-    notyet_run: NotRequired[Annotated[dict[str, str], PrivateStateAttr]]
+    notyet_run: Annotated[dict[str, str], PrivateStateAttr]
 
 
 class _Run(GatedRun):
@@ -77,7 +78,7 @@ class _Run(GatedRun):
             "tools_used": tuple(self.tools),
             "model": self.model,
         }
-        last = state["messages"][-1] if state["messages"] else None
+        last: Any = state["messages"][-1] if state["messages"] else None
         if self._is_cut_off(last) and known["result"] is None:
             return known | {"ending": "error", "error": last.text}
         if not isinstance(last, AIMessage):  # the result of a tool that answers for the agent
@@ -101,6 +102,7 @@ class _ToolCall:
     def __init__(self, run: _Run) -> None:
         self.run = run
         self.has_gated = False  # an agent
+        self.result: Any = None
 
 
 _caller: ContextVar[_ToolCall | None] = ContextVar("notyet_langchain_caller", default=None)
@@ -150,23 +152,26 @@ class GateMiddleware(AgentMiddleware):
         return response
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        with self._calling(request):
-            return handler(request)
+        with self._calling(request) as call:
+            call.result = handler(request)
+        return call.result
 
     async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
-        with self._calling(request):
-            return await handler(request)
+        with self._calling(request) as call:
+            call.result = await handler(request)
+        return call.result
 
     @contextmanager
-    def _calling(self, request: Any) -> Iterator[None]:
+    def _calling(self, request: Any) -> Iterator[_ToolCall]:
         call = _ToolCall(self._run_of(request.state))
         call.run.tools.append(request.tool_call["name"])
         token = _caller.set(call)
         try:
-            yield
+            yield call
         finally:
             _caller.reset(token)
-        if request.tool_call["name"] == _TASK and not call.has_gated:
+        has_run = request.tool_call["name"] == _TASK and isinstance(call.result, Command)
+        if has_run and not call.has_gated:
             self._say_ungated(str(request.tool_call["args"].get("subagent_type")))
 
     def _say_ungated(self, name: str) -> None:

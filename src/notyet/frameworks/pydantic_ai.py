@@ -20,6 +20,8 @@ from pydantic_core import to_json
 from pydantic_graph import End
 
 from notyet.core.event import Usage
+from notyet.core.verdict import UNCHECKED
+from notyet.errors import attempt
 from notyet.frameworks.gated_run import Framework, GatedRun, Gates
 
 if TYPE_CHECKING:
@@ -59,7 +61,12 @@ class Gated(AbstractCapability[Any]):
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         """Return what gates one run, so that runs share nothing."""
-        return _RunGate(self._gates, ctx)
+        gate, error = attempt(_RunGate, self._gates, ctx)
+        if error is not None:
+            _say_unchecked(self._gates, error)
+            return self
+        run_gate: AbstractCapability[Any] = gate
+        return run_gate
 
 
 class _RunGate(AbstractCapability[Any]):
@@ -79,9 +86,7 @@ class _RunGate(AbstractCapability[Any]):
         self._tools: list[str] = []
 
     async def before_run(self, ctx: RunContext[Any]) -> None:
-        words = await self._run.starting()
-        if words:
-            ctx.enqueue(words)
+        self._give(ctx, await self._run.starting(), "asap")
 
     async def after_node_run(self, ctx: RunContext[Any], *, node: Any, result: Any) -> Any:
         if not isinstance(result, End) or _only_pauses(result.data.output):
@@ -89,9 +94,15 @@ class _RunGate(AbstractCapability[Any]):
         if ctx.pending_messages:  # the run goes on anyway
             return result
         prompt = await self._run.stopping(partial(self._describe, ctx, node, result.data.output))
-        if prompt:
-            ctx.enqueue(prompt, priority="when_idle")
+        self._give(ctx, prompt, "when_idle")
         return result
+
+    def _give(self, ctx: RunContext[Any], words: str, priority: str) -> None:
+        """Put words into the run's queue of messages."""
+        if words:
+            _, error = attempt(partial(ctx.enqueue, words, priority=priority))
+            if error is not None:
+                _say_unchecked(self._run.gates, error)
 
     async def wrap_tool_execute(self, _ctx: RunContext[Any], **call: Any) -> Any:
         self._tools.append(call["call"].tool_name)
@@ -126,6 +137,10 @@ class _RunGate(AbstractCapability[Any]):
             "model": ctx.model.model_name,
             "cannot_hold": cannot_hold,
         }
+
+
+def _say_unchecked(gates: Gates, error: Exception) -> None:
+    gates.engine.warn(f"{UNCHECKED}: {FRAMEWORK.name}: {type(error).__name__}: {error}")
 
 
 def _why_it_cannot_go_on(ctx: RunContext[Any], node: Any) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from notyet import Block, Command, Engine, Function, Gate, Match
 from process_table import processes_with
 
-PAGES = Path(__file__).parents[2] / "docs" / "how-to"
+PAGES = Path(__file__).parents[1] / "docs" / "how-to"
 EVERY_AGENT = Match(events=("agent", "subagent"))
 
 
