@@ -13,6 +13,7 @@ from notyet.core.event import StartEvent, StopEvent
 from notyet.core.gate import EVERY_AGENT, NATIVE, Command, Function, Gate, Starter
 from notyet.core.limits import History, Limits
 from notyet.core.plan import select
+from notyet.core.record import replace
 from notyet.core.verdict import skipped
 from notyet.engine.gate_runs import gate_function
 from notyet.engine.observers import OBSERVED, Observer, Watch, notify_all
@@ -209,28 +210,39 @@ class Engine:
         return drive_sync(self._start(event))
 
     async def check(
-        self, event: StopEvent, *, within: float | None = None, progress: Progress | None = None
+        self,
+        event: StopEvent,
+        *,
+        within: float | None = None,
+        may_block: bool = True,
+        progress: Progress | None = None,
     ) -> Decision:
         """Decide, count and record a stop, and notify the observers.
 
         Of a block only those of "decision" are notified. There is a decision `within` so many
         seconds: a gate that still runs by then is ended and has a problem. A command that had its
         share of the time has timed out; a function, or a command that began late, never blocks.
-        Recording and notifying may take a second more, or an eighth of that time if less.
+        Recording and notifying may take a second more, or an eighth of that time if less. Without
+        `may_block`, for an agent that cannot go on, the stop is allowed as if at the limit.
         `progress` is called as in `decide`.
         """
         # A locked ledger must not block the loop's thread.
         options = {"within": within, "progress": progress, "on_cancel": run_in_thread_or_here}
-        return await _drive(self._check(event, **options))
+        return await _drive(self._check(event, may_block, **options))
 
     def check_sync(
-        self, event: StopEvent, *, within: float | None = None, progress: Progress | None = None
+        self,
+        event: StopEvent,
+        *,
+        within: float | None = None,
+        may_block: bool = True,
+        progress: Progress | None = None,
     ) -> Decision:
         """Do what `check` does from code that is not async, inside a running loop or not."""
         # What a running loop of this thread is deciding cannot end while we wait for it.
         patience = 0.0 if _in_a_running_loop() else WAIT_FOR_EQUAL
         options = {"within": within, "progress": progress, "wait_for_equal": patience}
-        return drive_sync(self._check(event, **options))
+        return drive_sync(self._check(event, may_block, **options))
 
     def _start(self, event: StartEvent) -> Steps[str]:
         if not isinstance(event, StartEvent):
@@ -242,11 +254,13 @@ class Engine:
             return ""
         return (yield from run_start_hooks(event, tuple(self._starters), self._warn))
 
-    def _check(self, event: StopEvent, **options: Any) -> Steps[Decision]:
+    def _check(self, event: StopEvent, may_block: bool, **options: Any) -> Steps[Decision]:  # noqa: FBT001
         gates = self._gates_for(event)
         if gates is None:
             self._warn(_INSIDE)
             return skipped("inside", _INSIDE)
+        if not may_block:
+            options["limits"] = replace(self._limits, max_blocks=0)
         return (yield from check(self._stop(event, gates, **options)))
 
     def _decide(
@@ -272,12 +286,11 @@ class Engine:
             gates,
             self._ledger,
             declared=self._gates,
-            limits=self._limits,
             warn=self._warn,
             functions=self._functions,
             watches=tuple(self._watches),
             unchecked=self._unchecked,
-            **more,
+            **({"limits": self._limits} | more),
         )
 
     def _gates_for(self, event: StopEvent) -> tuple[Gate, ...] | None:

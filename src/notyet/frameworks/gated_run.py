@@ -62,8 +62,17 @@ class Gates:
         self.cwd = os.path.abspath(cwd or os.getcwd())
         self.within = within
         self._started: dict[str, None] = {}
+        self._said: set[str] = set()
         self._lock = threading.Lock()
         warn_of_version(framework, engine.warn)
+
+    def warn_once(self, message: str) -> None:
+        """Pass on a warning, unless it was said here before."""
+        with self._lock:
+            is_new = message not in self._said
+            self._said.add(message)
+        if is_new:
+            self.engine.warn(message)
 
     def is_first(self, session_id: str) -> bool:
         """Return True the first time that a session starts here."""
@@ -91,10 +100,12 @@ class GatedRun:
         agent_name: str | None = None,
         parent: GatedRun | None = None,
         task: str | None = None,
+        turn_id: str | None = None,
     ) -> None:
+        """Take the framework's own session; `turn_id` is that of a run which is resumed."""
         self.gates = gates
         self.session_id = session_id or f"{gates.framework.name}-{uuid.uuid4()}"
-        self.turn_id = uuid.uuid4().hex
+        self.turn_id = turn_id or uuid.uuid4().hex
         self.parent = parent
         self.decision: Decision | None = None  # the last one
         self.send_backs = 0
@@ -129,11 +140,12 @@ class GatedRun:
     async def stopping(self, describe: Describe) -> str:
         """Return the prompt that the agent goes on with, or '' if it may stop.
 
-        `describe` returns the fields of the `StopEvent` that the framework knows.
+        `describe` returns the fields of the `StopEvent` that the framework knows, and why the
+        agent cannot go on, if so, as `cannot_hold`: the gates then only observe.
         """
         try:
-            event = self._event(describe())
-            decision = await self.gates.engine.check(event, within=self.gates.within)
+            event, options = self._asked(describe())
+            decision = await self.gates.engine.check(event, **options)
         except Exception as error:  # noqa: BLE001  # a fault of ours must not reach the framework
             decision = self._failed(error)
         return self._settled(decision)
@@ -141,8 +153,8 @@ class GatedRun:
     def stopping_sync(self, describe: Describe) -> str:
         """Do what `stopping` does from code that is not async."""
         try:
-            event = self._event(describe())
-            decision = self.gates.engine.check_sync(event, within=self.gates.within)
+            event, options = self._asked(describe())
+            decision = self.gates.engine.check_sync(event, **options)
         except Exception as error:  # noqa: BLE001  # a fault of ours must not reach the framework
             decision = self._failed(error)
         return self._settled(decision)
@@ -162,6 +174,15 @@ class GatedRun:
             cwd=self.gates.cwd,
             turn_id=self.turn_id,
         )
+
+    def _asked(self, known: Mapping[str, Any]) -> tuple[StopEvent, dict[str, Any]]:
+        """Return the event, and how the engine is to check it."""
+        fields = dict(known)
+        cannot_hold = fields.pop("cannot_hold", "")
+        if cannot_hold:
+            self.gates.warn_once(f"gates only observe here: {cannot_hold}")
+        options = {"within": self.gates.within, "may_block": not cannot_hold}
+        return self._event(fields), options
 
     def _event(self, known: Mapping[str, Any]) -> StopEvent:
         """Return the event; what came since the last stop is counted."""
