@@ -3,12 +3,13 @@
 import asyncio
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+import weakref
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ import hook_runs
 from notyet import Block, Engine, Function, Gate, Halt, Ledger, Limits, Match, Usage
 from notyet.core.gate import Command
 from notyet.frameworks.strands import GateHook
+from notyet.testing import Conversation, adapter_conformance
 
 PROMPT = "Fix the parser."
 SOON = 30.0  # seconds for what should take none
@@ -91,19 +93,15 @@ def agent_with(hook, *answers, wait=0.0, **more):
     return Agent(model=Scripted(*answers, wait=wait), hooks=hooks, **more)
 
 
-@dataclass
-class Conversation:
-    answer: str
-    seen: tuple[str, ...]  # the text of each request to the model
-
-
 class Trial:
     """One run of a new agent, for the conformance suite of adapters."""
 
     name = "strands"
+    delay = 0.0  # seconds for each call of the model
 
     def __init__(self):
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = tempfile.mkdtemp()
+        weakref.finalize(self, shutil.rmtree, self.folder)
 
     async def run(self, engine, answers, *, session=None):
         agent = self._agent(engine, answers, session)
@@ -114,10 +112,11 @@ class Trial:
         return Conversation(said(agent(PROMPT)), tuple(agent.model.seen))
 
     def _agent(self, engine, answers, session):
+        hook = GateHook(engine) if engine is not None else None
         manager = None
         if session:
-            manager = FileSessionManager(session_id=session, storage_dir=self.folder.name)
-        return agent_with(GateHook(engine), *answers, session_manager=manager)
+            manager = FileSessionManager(session_id=session, storage_dir=self.folder)
+        return agent_with(hook, *answers, wait=self.delay, session_manager=manager)
 
 
 def said(result):
@@ -163,15 +162,10 @@ def edit(path: str) -> str:
 EDIT = ("edit", '{"path": "src/parser.py"}')
 
 
-def test_a_trial_is_a_conversation_with_an_agent():
-    trial = Trial()
-    answers = ("Done.", "Fixed.")
-    first = trial.run_sync(Engine([Asked(blocks=1)]), answers, session="s")
-    assert first.answer == "Fixed."
-    assert "The tests fail." in first.seen[1]
-    second = asyncio.run(trial.run(Engine(), answers, session="s"))
-    assert second.answer == "Done."
-    assert "Fixed." in second.seen[0]
+@pytest.mark.holds("sync run")
+@pytest.mark.holds("async run")
+def test_the_adapter_keeps_every_promise():
+    adapter_conformance(Trial())
 
 
 def run_sync(agent):
@@ -633,6 +627,7 @@ class Answer(BaseModel):
     path: str
 
 
+@pytest.mark.holds("structured output")
 def test_an_agent_with_structured_output_is_gated_and_its_result_is_in_the_event():
     gate = Asked(blocks=1)
     answers = [("Answer", '{"path": "a.py"}'), ("Answer", '{"path": "b.py"}')]
@@ -642,7 +637,7 @@ def test_an_agent_with_structured_output_is_gated_and_its_result_is_in_the_event
     assert gate.events[0].last_message == '{"path":"a.py"}'
 
 
-@pytest.mark.cannot_hold("Agent.structured_output()", "deprecated; its hooks get no result")
+@pytest.mark.cannot_hold("structured output", "hooks of `Agent.structured_output()` get no result")
 def test_the_deprecated_structured_output_is_not_gated_and_this_is_said_once():
     warnings, warn = told()
     gate = Asked(blocks=1)

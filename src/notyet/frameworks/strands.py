@@ -74,7 +74,6 @@ class GateHook:
     ) -> None:
         self._gates = Gates(engine, FRAMEWORK, cwd=cwd, within=within)
         self._turns: WeakKeyDictionary[Agent, _Turn] = WeakKeyDictionary()  # the last of each
-        self._has_warned = False
 
     def register_hooks(self, registry: HookRegistry, **_more: Any) -> None:
         """Register the callbacks; Strands calls this for each agent."""
@@ -87,7 +86,7 @@ class GateHook:
     async def _before(self, event: BeforeInvocationEvent) -> None:
         with self._guarded():
             if event.messages is None:
-                self._warn_once()
+                self._gates.warn_once(_NOT_GATED)
                 return
             turn = self._turns.get(event.agent)
             if turn is None or not turn.goes_on:
@@ -147,11 +146,6 @@ class GateHook:
             yield
         except Exception as error:  # noqa: BLE001  # Strands ends the agent with what a hook raises
             self._gates.engine.warn(f"{UNCHECKED}: strands: {type(error).__name__}: {error}")
-
-    def _warn_once(self) -> None:
-        if not self._has_warned:
-            self._has_warned = True
-            self._gates.engine.warn(_NOT_GATED)
 
 
 async def _stopping(agent: Agent, turn: _Turn, result: AgentResult) -> str:
