@@ -200,6 +200,7 @@ class GatedRun:
         fields["tools_used"] = tools[len(self._before.get("tools_used", ())) :]
         self._before |= {"tools_used": tools, "total_usage": total}
         fields.setdefault("duration_ms", (now - self._since) * 1000)
+        fields.setdefault("agent_name", self._agent_name)  # another one may have taken over
         return StopEvent(
             scope="subagent" if self.parent else "agent",
             host=self.gates.framework.name,
@@ -208,7 +209,6 @@ class GatedRun:
             turn_id=self.turn_id,
             agent_id=self._agent_id,
             agent_type=self._agent_name if self.parent else None,
-            agent_name=self._agent_name,
             cwd=self.gates.cwd,
             stop_hook_active=self.send_backs > 0,
             task=self._task,
