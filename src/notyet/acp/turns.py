@@ -126,8 +126,8 @@ class Spending:
         """Return why a turn ended without an answer of the model; empty if it seems to have one.
 
         Some agents say `end_turn` after a failed call. What tells: no word and no tool call, no
-        usage where the agent reports it, or a sign of the agent's at the start of its words. With
-        `sums_up` the usage is that of the whole session.
+        usage where the agent reports it, or a sign of the agent's at the start of its last words.
+        With `sums_up` the usage is that of the session; elsewhere an agent may repeat the last one.
         """
         usage = end.get("usage")
         before, self._last = self._last, usage or self._last
@@ -138,7 +138,7 @@ class Spending:
             return f"{_NO_TOKENS} and reports no tokens, as after a failed call of its model"
         if sums_up and usage and usage == before:
             return f"{_NO_TOKENS} and used no tokens, as after a failed call of its model"
-        if not usage and facts.text.startswith(signs):
+        if facts.text.startswith(signs) and not (sums_up and usage):
             return f"the agent's call of its model failed: {facts.text[:200]}"
         return ""
 
