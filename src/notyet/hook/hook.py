@@ -397,7 +397,10 @@ class Hook:
     # A stop that is not checked.
 
     def allow_and_record(self, cause: str, *words: str) -> Reply:
-        """Allow a stop unchecked: say why on stderr and to the user, and record it (G5)."""
+        """Allow a stop unchecked: say why on stderr and to the user, and record it (G5).
+
+        Nothing is said of a stop that a supervisor checks: some hosts show stderr to the user.
+        """
         number, unrecorded = 0, []
         try:
             if not self.is_probe():
@@ -407,7 +410,7 @@ class Hook:
         if cause not in _NOT_FOR_USERS:
             words = (f"{UNCHECKED}: {'; '.join(words)}{in_log(number)}",)
         repaired = self.repaired()
-        self.warnings += (*words, *unrecorded, *repaired)
+        self.warnings += (*(words if cause != "supervised" else ()), *unrecorded, *repaired)
         news = repaired if cause in _NOT_FOR_USERS else (*words, *repaired)
         return self.allow_reply(" | ".join(f"notyet: {line}" for line in news))
 

@@ -80,7 +80,7 @@ def test_the_main_agent_of_a_supervisor_is_let_go_with_one_record(tmp_path, host
     assert_allows(host, reply.code, reply.stdout)
     assert "bad" not in reply.stdout
     assert stops() == [("skipped", "supervised")]
-    assert "the supervisor runs the gates itself" in reply.stderr
+    assert not reply.stderr  # which some hosts show to the user
 
 
 def test_a_subagent_of_a_supervised_agent_is_gated_all_the_same(tmp_path):
