@@ -44,18 +44,19 @@ def host_began_at(program: str) -> float | None:
     return None
 
 
-def is_supervised(mark: str, session: str, state: str = "") -> bool:
+def is_supervised(mark: str, session: str, state: str = "", *, is_helper: bool = False) -> bool:
     """Return True if a supervisor above us gates this session; `mark` is its process and session.
 
     A mark that was set by hand, or left behind, names no ancestor of this process. An agent that
     the supervised one starts inherits the mark, but has another session. A proxy of `notyet acp`
-    has many sessions, and keeps their names below the `state` folder.
+    has many sessions, and keeps their names below the `state` folder; a `helper` of a session, as
+    codex-acp has for titles, is the proxy's business too: no user sees its answers.
     """
     pid, _, named = mark.partition(":")
     if not pid.isdecimal():
         return False
     if named == _ACP:
-        if not _is_of_proxy(pid, session, state):
+        if not is_helper and not _is_of_proxy(pid, session, state):
             return False
     elif named not in {"", session}:
         return False

@@ -109,7 +109,7 @@ class Hook:
         if self.host == "notyet" or of_wrong_kind(payload, host):
             self.warnings += unusable(payload, event, host)
         # A supervisor gates the main agent and briefs it; the hook does so for subagents.
-        is_others = event.scope == "agent" and self._is_supervised(event.session_id)
+        is_others = event.scope == "agent" and self._is_supervised(event.session_id, payload)
         if not isinstance(event, StopEvent):
             if is_others:
                 return self.allow_reply()
@@ -139,7 +139,7 @@ class Hook:
         self.warnings += [warning] if warning else []
         return why
 
-    def _is_supervised(self, session: str) -> bool:
+    def _is_supervised(self, session: str, payload: dict[str, Any]) -> bool:
         mark = self.environ.get("NOTYET_SUPERVISED")
         if not mark:
             return False
@@ -147,7 +147,9 @@ class Hook:
 
         state = state_folder(self.environ)
         names = dict.fromkeys((session, str(self.session)))  # ours may differ from the host's
-        if any(is_supervised(mark, name, state) for name in names):
+        # Codex keeps no transcript of threads that a program has for itself.
+        is_helper = payload.get("transcript_path", "") is None
+        if any(is_supervised(mark, name, state, is_helper=is_helper) for name in names):
             return True
         self.warnings.append(
             "NOTYET_SUPERVISED names no supervisor of this session; gated as usual"

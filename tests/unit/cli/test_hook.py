@@ -19,6 +19,7 @@ from hook_runs import (
     stops,
     trust,
 )
+from notyet.config.caller import acp_mark
 from notyet.config.off import switch_off
 
 every_host = pytest.mark.parametrize("host", HOSTS)
@@ -81,6 +82,16 @@ def test_the_main_agent_of_a_supervisor_is_let_go_with_one_record(tmp_path, host
     assert "bad" not in reply.stdout
     assert stops() == [("skipped", "supervised")]
     assert not reply.stderr  # which some hosts show to the user
+
+
+@pytest.mark.parametrize("transcript", [None, "/nowhere/rollout-1.jsonl"])
+def test_a_helper_thread_of_an_agent_behind_a_proxy_is_not_gated(tmp_path, transcript):
+    project = new_project(tmp_path / "p", FAILING)
+    event = payload("codex", project, transcript_path=transcript)
+    environ = os.environ | {"NOTYET_SUPERVISED": acp_mark(os.getppid())}
+    ask(event, "--host", "codex", environ=environ)
+    is_helper = transcript is None  # and else an agent that the agent started
+    assert stops() == [("skipped", "supervised") if is_helper else ("blocked", "bad")]
 
 
 def test_a_subagent_of_a_supervised_agent_is_gated_all_the_same(tmp_path):
