@@ -54,6 +54,7 @@ class Wanted:
     inside: str  # the program's path in it
     folder: Path  # where it is kept
     lock: Path | None = None  # what pins all packages, instead of one package and its digest
+    is_bare: bool = False  # npm leaves out optional packages
 
 
 def fetched(wanted: Wanted, environ: dict[str, str]) -> Path:
@@ -167,7 +168,8 @@ class _Download:
             shutil.copy(lock / name, folder)
         needs = json.loads((lock / "package.json").read_text())["dependencies"]
         npm = self._npm_for("@".join(next(iter(needs.items()))))
-        self._run([*npm("ci"), "--ignore-scripts", "--no-audit", "--no-fund"], folder)
+        own = ["--omit=optional"] if self.wanted.is_bare else []
+        self._run([*npm("ci"), "--ignore-scripts", "--no-audit", "--no-fund", *own], folder)
 
     def _npm_for(self, package: str) -> Callable[[str], list[str]]:
         """Return the beginning of npm's command lines, after a small question.

@@ -33,6 +33,7 @@ class Program:
     variable: str = ""  # of the environment, which may name one that is there
     # Or: a folder (npm) or a file (pip) of requirements/clients that pins all packages.
     lock: str = ""
+    is_bare: bool = False  # without optional packages: another program takes their place
 
     @property
     def folder(self) -> Path:
@@ -156,6 +157,42 @@ PI = Program(
     variable="PI_BIN",
     lock="pi",
 )
+# What speaks ACP for programs that do not speak it themselves.
+CLAUDE_ACP = Program(
+    "claude-agent-acp",
+    "0.99.1",
+    inside="node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js",
+    lock="claude-agent-acp",
+    is_bare=True,
+)
+CODEX_ACP = Program(
+    "codex-acp",
+    "2.6.0",
+    inside="node_modules/@agentclientprotocol/codex-acp/dist/index.js",
+    lock="codex-acp",
+    is_bare=True,
+)
+CODEX_ZED = Program(
+    "codex-zed",
+    "0.16.0",
+    "@zed-industries/codex-acp-linux-x64@0.16.0",
+    "c6ce736412e926e72211b64dc7a65234bd2a09af61de2ff35a98f8d2ca7a42d1"
+    "7e2f83b0ffbab31dd0736e81a11dd733d63acb79d7d97911430361258fc4cb30",
+    "package/bin/codex-acp",
+)
+PI_ACP = Program(
+    "pi-acp",
+    "0.0.34",
+    inside="node_modules/pi-acp/dist/index.js",
+    lock="pi-acp",
+)
+# A client of such agents.
+ACPX = Program(
+    "acpx",
+    "0.19.1",
+    inside="node_modules/acpx/dist/cli.js",
+    lock="acpx",
+)
 OPENHANDS = Program("openhands", "1.58.0", inside="bin/python", lock="openhands.txt")
 # 200 packages with 750 MB, not all of them wheels: it is tried only where it is installed.
 OPENHANDS_CLI = Program("openhands", "1.16.0", variable="OPENHANDS_BIN")
@@ -222,7 +259,14 @@ def _found(program: Program) -> Path | Exception:
         return Unavailable("only its Linux x86-64 version is pinned")
     try:
         lock = LOCKS / program.lock if program.lock else None
-        wanted = Wanted(program.package, program.sha512, program.inside, program.folder, lock)
+        wanted = Wanted(
+            program.package,
+            program.sha512,
+            program.inside,
+            program.folder,
+            lock,
+            is_bare=program.is_bare,
+        )
         return fetched(wanted, _ENVIRON)
     except Exception as why:  # noqa: BLE001  # whatever it is, it would be the same again
         return why
