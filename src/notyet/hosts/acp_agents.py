@@ -36,16 +36,23 @@ ACP_AGENTS = (
         host="claude",
         command="claude-agent-acp",
         install="npm install -g @agentclientprotocol/claude-agent-acp",
+        tested="0.99.1",
+        tested_on="2026-11-18",
         runs_hook=True,
     ),
     AcpAgent(
         host="codex",
         command="codex-acp",
         install="npm install -g @agentclientprotocol/codex-acp",
+        tested="2.6.0",
+        tested_on="2026-11-18",
+        runs_hook=True,
     ),
     AcpAgent(
         host="copilot",
         command="copilot --acp",
+        tested="1.0.102",
+        tested_on="2026-11-18",
         runs_hook=True,
         sums_up=True,
         failures=("Error: ",),
@@ -53,33 +60,58 @@ ACP_AGENTS = (
     AcpAgent(
         host="droid",
         command="droid exec --output-format acp",
+        tested="0.225.2",
+        tested_on="2026-11-18",
         runs_hook=True,
     ),
     AcpAgent(
         host="gemini",
         command="gemini --acp",
+        tested="0.61.0",
+        tested_on="2026-11-18",
         runs_hook=True,
     ),
     AcpAgent(
         host="goose",
         command="goose acp",
+        tested="1.52.0",
+        tested_on="2026-11-18",
         runs_hook=True,
         failures=("Ran into this error",),
     ),
     AcpAgent(
         host="kimi",
         command="kimi acp",
+        tested="2.1.0",
+        tested_on="2026-11-18",
         runs_hook=True,
     ),
-    AcpAgent(host="opencode", command="opencode acp"),
+    AcpAgent(
+        host="opencode",
+        command="opencode acp",
+        tested="1.18.33",
+        tested_on="2026-11-18",
+    ),
+    AcpAgent(
+        host="pi",
+        command="pi-acp",
+        install="npm install -g pi-acp",
+        tested="0.0.34",
+        tested_on="2026-11-18",
+        runs_hook=True,
+    ),
     AcpAgent(
         host="qwen",
         command="qwen --acp",
+        tested="0.24.4",
+        tested_on="2026-11-18",
         runs_hook=True,
     ),
     AcpAgent(
         host="vibe",
         command="vibe-acp",
+        tested="3.0.2",
+        tested_on="2026-11-18",
         runs_hook=True,
     ),
 )
@@ -92,3 +124,8 @@ def acp_agent(argv: Sequence[str]) -> AcpAgent | None:
     """
     names = {word.rpartition("/")[2].partition("@")[0] for word in argv}
     return next((agent for agent in ACP_AGENTS if agent.program in names), None)
+
+
+def acp_of(host: str) -> AcpAgent | None:
+    """Return a host's agent; None for a host that has none."""
+    return next((agent for agent in ACP_AGENTS if agent.host == host), None)

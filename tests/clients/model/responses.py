@@ -22,6 +22,7 @@ _AWAITED = "awaited_"
 _LONGEST_WAIT = 90_000  # milliseconds
 _FRAMES = ("<environment_context>", "# AGENTS.md")  # the program's own words about the place
 _ENDED = "<subagent_notification>"
+_TITLE = "Your task is to generate a very short title"  # codex-acp asks for it beside the turn
 _PROMPT = re.compile(r'<hook_prompt hook_run_id="[^"]*">(.*)</hook_prompt>', re.DOTALL)
 _numbers = itertools.count(1)
 
@@ -79,6 +80,8 @@ def aside(request: Request) -> list[dict[str, Any]] | None:
 
     And say the same again to the mere news that a subagent has ended: when it comes is chance.
     """
+    if any(text.startswith(_TITLE) for text in request.texts):
+        return _answer(_message('{"title": "A title"}'))
     said = [item for item in request.raw["input"] if item.get("role") != "user"][-1]
     is_mere_news = request.news and all(text.startswith(_ENDED) for text in request.news)
     if is_mere_news and said.get("role") == "assistant":
