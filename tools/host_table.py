@@ -30,11 +30,11 @@ def readme(text: str) -> str:
     if not begin or not end:
         raise SystemExit(f"README.md has no {BEGIN.strip()} ... {END.strip()}")
     rows = [
-        (_linked(row, f"{HOW_TO}/"), _held(row), _proven(row))
+        (_linked(row, f"{HOW_TO}/"), _held(row), _proven(row), _over_acp(row))
         for row in host_rows()
         if not row.cannot
     ]
-    return before + begin + _table(("agent", "sent back", "proven"), rows) + end + after
+    return before + begin + _table(("agent", "sent back", "proven", "over ACP"), rows) + end + after
 
 
 def page() -> str:
@@ -55,16 +55,35 @@ def page() -> str:
         if not row.cannot
     ]
     head = ("host", "name", "tested", "main", "subagents", "cap", "settings", "proven")
-    legend = [f"- **{word}**: {text}" for word, text in LEGEND.items() if word != "installed"]
+    elsewhere = ("installed", "over ACP")
+    legend = [f"- **{word}**: {text}" for word, text in LEGEND.items() if word not in elsewhere]
     source = [f"- {row.title}: {row.derived_from}" for row in rows if row.proof == "source"]
     cannot = [(row.title, row.cannot, f"`{row.instead}`") for row in rows if row.cannot]
     parts = [HEAD, _table(head, held), "\n".join(legend) + "\n"]
     if source:
         parts += ["By source, never run by our tests:\n", "\n".join(source) + "\n"]
+    over_acp = [
+        (
+            _linked(row, "../how-to/"),
+            f"`{row.acp['command']}`",
+            f"`{row.acp['install']}`" if row.acp["install"] else "",
+            f"with {row.acp['tested']}, {row.acp['tested_on']}",
+        )
+        for row in rows
+        if row.acp
+    ]
+    head = ("host", "agent", "installed by", "proven")
+    parts += ["## Over ACP\n", _ACP, _table(head, over_acp)]
     parts += ["## Hosts that cannot be held\n", _WHY, _table(("host", "because", "use"), cannot)]
     return "\n".join(parts)
 
 
+_ACP = """\
+Editors that speak the Agent Client Protocol start these agents; with `notyet acp -- AGENT` in place
+of AGENT, every turn is gated. *Proven* means that our tests drove the real agent behind it: block
+and pass in one session, the limit, cancellations, failed calls of the model, and its own hook
+beside the proxy. Whether notyet is also installed in the agent makes no difference.
+"""
 _WHY = """\
 A gate there would be a lie: the agent ends whatever the gate says. `notyet install` refuses them,
 and says why.
@@ -78,6 +97,12 @@ def _held(row: HostRow) -> str:
 
 def _proven(row: HostRow) -> str:
     return f"with {row.tested}, {row.tested_on}" if row.proof == "proven" else "by source, not run"
+
+
+def _over_acp(row: HostRow) -> str:
+    if not row.acp:
+        return ""
+    return f"`{row.acp['command'].split()[0]}` {row.acp['tested']}" if row.acp["install"] else "yes"
 
 
 def _linked(row: HostRow, folder: str) -> str:

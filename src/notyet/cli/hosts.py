@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, folded, table, width
 from notyet.hosts import host_named
+from notyet.hosts.acp_agents import acp_of
 from notyet.hosts.known_programs import every_program
 from notyet.install.settings import installable, settings_of
 
@@ -35,6 +36,8 @@ LEGEND = {
     "proven": "the day on which tests drove the real program. "
     '"by source": derived from its source or documentation, and never run',
     "settings": "the file of `notyet install HOST`; with --project the same path in the project",
+    "over ACP": "the agent that `notyet acp --` gates behind an editor, "
+    "whether notyet is installed in it or not",
 }
 _RUN_CHECK = "run `notyet check` yourself, or tell the agent to run it before it ends"
 _WIDE = 110  # columns from which the settings fit beside the rest
@@ -60,6 +63,7 @@ class HostRow:
     installed_as: str  # the host whose settings these are
     cannot: str
     instead: str  # what to use where its agents cannot be sent back
+    acp: dict[str, str]  # its agent for editors: command, install, tested, tested_on
 
     @property
     def shown_cap(self) -> str:
@@ -105,7 +109,16 @@ def _row(host: Host) -> HostRow:
         installed_as=host.installed_as or host.name,
         cannot=host.cannot,
         instead=_instead(host) if host.cannot else "",
+        acp=_acp(host),
     )
+
+
+def _acp(host: Host) -> dict[str, str]:
+    agent = acp_of(host.name)
+    if agent is None:
+        return {}
+    names = ("command", "install", "tested", "tested_on")
+    return {name: str(getattr(agent, name)) for name in names}
 
 
 def _instead(host: Host) -> str:
@@ -199,6 +212,16 @@ class _Screen:
             self._table({"host": columns["host"], **rest})
         else:
             self._table(columns)
+        over_acp = [row for row, _ in rows if row.acp]
+        print(folded("over ACP, behind editors that speak it: `notyet acp -- AGENT`", 0) + "\n")
+        self._table(
+            {
+                "host": [row.name for row in over_acp],
+                "agent": [row.acp["command"] for row in over_acp],
+                "tested": [row.acp["tested"] for row in over_acp],
+                "proven": [row.acp["tested_on"] for row in over_acp],
+            }
+        )
         cannot = [row for row, _ in rows if row.cannot]
         print(folded("their agents cannot be sent back, so nothing can be installed:", 0) + "\n")
         self._table(

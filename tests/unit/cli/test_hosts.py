@@ -10,6 +10,7 @@ import pytest
 from notyet.cli import hosts, terminal
 from notyet.cli.main import main
 from notyet.hosts import all_hosts
+from notyet.hosts.acp_agents import ACP_AGENTS
 from notyet.hosts.known_programs import OTHERS, headless
 from notyet.install.settings import installable
 
@@ -17,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 ROWS = hosts.host_rows()
 KEYS = """
 name title proof tested tested_on derived_from main subagents cap cap_variable settings
-installed_as cannot instead installed unreadable
+installed_as cannot instead acp installed unreadable
 """
 
 pytestmark = pytest.mark.usefixtures("place")
@@ -41,6 +42,17 @@ def test_json_has_one_object_per_host_with_the_same_keys(capsys):
     said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [one["name"] for one in said] == [row.name for row in ROWS]
     assert {tuple(one) for one in said} == {tuple(KEYS.split())}
+
+
+def test_every_agent_that_speaks_acp_is_listed_with_its_host(capsys):
+    assert {row.name: row.acp["command"] for row in ROWS if row.acp} == {
+        agent.host: agent.command for agent in ACP_AGENTS
+    }
+    assert main(["hosts"]) == 0
+    shown = capsys.readouterr().out.partition("over ACP")[2].partition("cannot be sent back")[0]
+    for agent in ACP_AGENTS:
+        assert agent.tested in shown
+        assert agent.command in shown
 
 
 @pytest.mark.parametrize("columns", [64, 80, 100, 200])
