@@ -481,7 +481,6 @@ def test_a_fault_of_the_adapter_allows_the_stop_and_says_so(monkeypatch):
 
     for name in ("get_config", "_usage"):
         monkeypatch.setattr(f"notyet.frameworks.langchain.{name}", broken)
-    monkeypatch.setattr("notyet.frameworks.langchain._Run.describe", broken)
     assert said(agent.invoke({"messages": "Go."})) == "Done."
     assert script.warnings == [
         "the agent is unknown: KeyError: 'a fault'",

@@ -28,7 +28,7 @@ from notyet.errors import attempt
 from notyet.frameworks.gated_run import Framework, GatedRun, Gates
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
     from notyet.engine.engine import Engine
 
@@ -47,53 +47,52 @@ class _State(TypedDict, total=False):
 class _Run(GatedRun):
     """One run of an agent, and what its calls of the model and of tools come to."""
 
-    def __init__(self, gates: Gates, **who: Any) -> None:
+    def __init__(self, gates: Gates, before: Iterable[Any] = (), **who: Any) -> None:
+        """`before` are the messages of the thread before this run."""
         super().__init__(gates, **who)
-        self.answers = 0
-        self.answers_at_stop = 0
-        self.called_tools = False  # with the last answer
-        self.model: str | None = None
-        self.spent = Usage()
         self.tools: list[str] = []
+        self._counted = {message.id for message in before if isinstance(message, AIMessage)}
+        self._lock = threading.Lock()
+        self._answers = 0
+        self._spent = Usage()
+        self._model: str | None = None
 
-    def count(self, response: Any) -> None:
-        """Count an answer of the model."""
-        self.answers += 1
-        for message in getattr(response, "result", [response]):
-            if isinstance(message, AIMessage):
-                self.called_tools = bool(message.tool_calls)
-                spent = _usage(message)
-                sums = {n: getattr(self.spent, n) + getattr(spent, n) for n in Usage._fields}
-                self.spent = Usage(**sums)
-                said = message.response_metadata
-                self.model = said.get("model_name") or said.get("model") or self.model
+    def count(self, messages: list[Any]) -> None:
+        """Count answers of the model; when tools are called, before a summary can replace them."""
+        with self._lock:
+            answers = []
+            for message in reversed(messages):
+                if isinstance(message, AIMessage):
+                    if message.id in self._counted:
+                        break
+                    self._counted.add(message.id)
+                    answers.append(message)
+            for answer in reversed(answers):
+                self._answers += not _is_of_middleware(answer)
+                spent, known = _usage(answer), answer.response_metadata
+                sums = {n: getattr(self._spent, n) + getattr(spent, n) for n in Usage._fields}
+                self._spent = Usage(**sums)
+                self._model = known.get("model_name") or known.get("model") or self._model
 
     def describe(self, state: Any) -> Mapping[str, Any]:
         """Return what is known of a stop."""
+        messages, result = state["messages"], state.get("structured_response")
+        self.count(messages)
         known: dict[str, Any] = {
-            "result": state.get("structured_response"),
-            "total_usage": self.spent,
-            "turns": self.answers,
+            "result": result,
+            "total_usage": self._spent,
+            "turns": self._answers,
             "tool_calls": len(self.tools),
             "tools_used": tuple(self.tools),
-            "model": self.model,
+            "model": self._model,
         }
-        last: Any = state["messages"][-1] if state["messages"] else None
-        if self._is_cut_off(last) and known["result"] is None:
-            return known | {"ending": "error", "error": last.text}
+        last: Any = messages[-1] if messages else None
         if not isinstance(last, AIMessage):  # the result of a tool that answers for the agent
             return known | {"last_message": getattr(last, "text", None)}
-        said = [m.text for m in state["messages"] if isinstance(m, AIMessage) and m.text.strip()]
+        if result is None and _is_of_middleware(last):  # which ended the run, as at a limit
+            return known | {"ending": "error", "error": last.text}
+        said = [m.text for m in messages if isinstance(m, AIMessage) and m.text.strip()]
         return known | {"last_message": said[-1] if said else None}
-
-    def _is_cut_off(self, last: Any) -> bool:
-        """Return True if a middleware ended the run, as one does at a limit of calls.
-
-        It then writes an answer itself, where the model still called tools or was not called.
-        """
-        is_written = isinstance(last, AIMessage) and not last.response_metadata
-        has_answered = self.answers > self.answers_at_stop and not self.called_tools
-        return is_written and not has_answered and self.answers > 0
 
 
 class _ToolCall:
@@ -141,16 +140,6 @@ class GateMiddleware(AgentMiddleware):
         run = self._run_of(state)
         return self._stopped(run, await run.stopping(lambda: run.describe(state)))
 
-    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        response = handler(request)
-        attempt(self._run_of(request.state).count, response)
-        return response
-
-    async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
-        response = await handler(request)
-        attempt(self._run_of(request.state).count, response)
-        return response
-
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         with self._calling(request) as call:
             call.result = handler(request)
@@ -165,6 +154,7 @@ class GateMiddleware(AgentMiddleware):
     def _calling(self, request: Any) -> Iterator[_ToolCall]:
         call = _ToolCall(self._run_of(request.state))
         call.run.tools.append(request.tool_call["name"])
+        attempt(call.run.count, request.state.get("messages", []))
         token = _caller.set(call)
         try:
             yield call
@@ -192,7 +182,7 @@ class GateMiddleware(AgentMiddleware):
         if error is not None:
             self._gates.warn_once(f"the agent is unknown: {type(error).__name__}: {error}")
         parent = caller.run if caller else None
-        return self._remember(_Run(self._gates, parent=parent, **(who or {})))
+        return self._remember(_Run(self._gates, state["messages"], parent=parent, **(who or {})))
 
     def _run_of(self, state: Any) -> _Run:
         """Return the run that a state is of; it may have begun in another process."""
@@ -201,8 +191,11 @@ class GateMiddleware(AgentMiddleware):
             run = self._runs.get(ids.get("turn_id", ""))
         if run is not None:
             return run
-        caller = _caller.get()
-        return self._remember(_Run(self._gates, parent=caller.run if caller else None, **ids))
+        caller, messages = _caller.get(), state.get("messages", [])
+        while messages and not isinstance(messages[-1], HumanMessage):
+            messages = messages[:-1]
+        parent = caller.run if caller else None
+        return self._remember(_Run(self._gates, messages, parent=parent, **ids))
 
     def _remember(self, run: _Run) -> _Run:
         with self._lock:
@@ -213,7 +206,6 @@ class GateMiddleware(AgentMiddleware):
 
     def _stopped(self, run: _Run, prompt: str) -> dict[str, Any] | None:
         """Return how the graph goes on."""
-        run.answers_at_stop = run.answers
         if prompt:
             return _begun(run, prompt) | {"jump_to": "model"}
         with self._lock:
@@ -241,6 +233,13 @@ def _who(state: Any) -> dict[str, Any]:
         "agent_name": name,
         "task": tasks[-1] if tasks else None,
     }
+
+
+def _is_of_middleware(message: AIMessage) -> bool:
+    """Return True if a middleware wrote an answer: it has no figures and no id of a model."""
+    if message.response_metadata or message.usage_metadata:
+        return False
+    return attempt(uuid.UUID, message.id)[1] is None
 
 
 def _usage(message: AIMessage) -> Usage:
