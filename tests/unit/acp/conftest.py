@@ -1,18 +1,13 @@
 import json
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from acp_editor import Editor
 from hook_runs import trust
 from notyet.ledger.ledger import Ledger
 from notyet.ledger.past_stops import StopFilter
 from notyet.ledger.past_stops import stops as past_stops
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from editor import Editor
 
 
 @pytest.fixture(params=[1, 2], ids=["v1", "v2"])

@@ -6,12 +6,13 @@ import sys
 
 import pytest
 
+import acp_editor
 from notyet.agents import open_session, reopen
 from notyet.errors import Refused, SendError
 from notyet.testing import session_conformance
 from support import wait_for
 
-AGENT = os.path.join(os.path.dirname(__file__), "..", "acp", "scripted_agent.py")
+AGENT = acp_editor.AGENT
 
 
 def session(tmp_path, *options, permit=None, **more):

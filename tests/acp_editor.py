@@ -8,7 +8,7 @@ import sys
 import threading
 from contextlib import suppress
 
-AGENT = os.path.join(os.path.dirname(__file__), "scripted_agent.py")
+AGENT = os.path.join(os.path.dirname(__file__), "acp_agent.py")
 
 
 class Editor:
