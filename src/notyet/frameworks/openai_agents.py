@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from notyet.engine.engine import Engine
 
-FRAMEWORK = Framework("openai-agents", "openai-agents", oldest="0.24", newest="0.24")
+FRAMEWORK = Framework("openai-agents", "openai-agents", oldest="0.21", newest="0.24")
 
 _SIGNATURE = inspect.signature(Runner.run_streamed)  # `run` and `run_sync` have the same names
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from notyet.engine.engine import Engine
 
-FRAMEWORK = Framework("strands", "strands-agents", oldest="1.62", newest="1.62")
+FRAMEWORK = Framework("strands", "strands-agents", oldest="1.56", newest="1.62")
 
 # "tool_use": a tool ended the loop, as the one for structured output does.
 _DONE = frozenset({"end_turn", "stop_sequence", "tool_use"})
