@@ -45,7 +45,7 @@ agents.set_tracing_disabled(True)
 
 PROMPT = "Fix the parser."
 SOON = 30.0  # seconds for what should take none
-ENOUGH = 50  # requests to a model
+ENOUGH = 20  # requests to a model
 
 
 def scripted(*answers, wait=0.0):
