@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Entry = dict[str, Any]
 
-_ANTHROPIC = (
+ANTHROPIC_FIGURES = (
     *("input_tokens", "output_tokens"),
     *("cache_read_input_tokens", "cache_creation_input_tokens"),
 )
@@ -34,7 +34,7 @@ _STOPS: dict[str, StopReason] = {
 _SHELLS = frozenset({"Bash", "bash", "Execute", "run_shell_command", "shell", "terminal"})
 _QWEN_FAILED = "[API Error: "
 _GOOSE_FAILED = "Ran into this error: "
-_OWN_WORDS = "<synthetic>"  # the model of messages that Claude Code itself writes
+OWN_WORDS = "<synthetic>"  # the model of messages that Claude Code itself writes
 
 
 def read_claude(entry: Entry, builder: TurnBuilder) -> None:
@@ -58,18 +58,18 @@ def _claude_message(kind: str, entry: Entry, builder: TurnBuilder) -> None:
     for block in _dicts(message.get("content")):
         if kind == "user":
             builder.answered(_joined(block.get("content")))
-        elif block.get("type") == "text" and is_own and model != _OWN_WORDS:
+        elif block.get("type") == "text" and is_own and model != OWN_WORDS:
             texts.append(_text(block.get("text")))
         elif block.get("type") == "tool_use" and is_own:
             _use(builder, block.get("name"), block.get("input"))
     builder.say("\n".join(texts))
-    if kind == "assistant" and model != _OWN_WORDS:
+    if kind == "assistant" and model != OWN_WORDS:
         builder.model = model or builder.model
-        builder.count(message.get("id"), _dict(message.get("usage")), _ANTHROPIC)
+        builder.count(message.get("id"), _dict(message.get("usage")), ANTHROPIC_FIGURES)
 
 
 def _claude_result(entry: Entry, builder: TurnBuilder) -> None:
-    builder.sum_up(_dict(entry.get("usage")), _ANTHROPIC)
+    builder.sum_up(_dict(entry.get("usage")), ANTHROPIC_FIGURES)
     builder.turns = whole(entry.get("num_turns"))
     subtype = entry.get("subtype")
     if subtype == "error_max_turns":
@@ -282,7 +282,7 @@ def read_droid(entry: Entry, builder: TurnBuilder) -> None:
     elif kind == "error" and builder.error is None:  # the second one says only that it failed
         builder.fail(_said(entry))
     elif kind == "completion":
-        builder.sum_up(_dict(entry.get("usage")), _ANTHROPIC)
+        builder.sum_up(_dict(entry.get("usage")), ANTHROPIC_FIGURES)
         builder.finish()
 
 

@@ -101,9 +101,11 @@ class GatedRun:
         parent: GatedRun | None = None,
         task: str | None = None,
         turn_id: str | None = None,
+        cwd: str | None = None,
     ) -> None:
         """Take the framework's own session; `turn_id` is that of a run which is resumed."""
         self.gates = gates
+        self.cwd = cwd or gates.cwd  # an adapter may change it during the run
         self.session_id = session_id or f"{gates.framework.name}-{uuid.uuid4()}"
         self.turn_id = turn_id or uuid.uuid4().hex
         self.parent = parent
@@ -171,7 +173,7 @@ class GatedRun:
             agent_id=self._agent_id,
             agent_type=self._agent_name if self.parent else None,
             parent_session_id=self.parent.session_id if self.parent else None,
-            cwd=self.gates.cwd,
+            cwd=self.cwd,
             turn_id=self.turn_id,
         )
 
@@ -179,10 +181,10 @@ class GatedRun:
         """Return the event, and how the engine is to check it."""
         fields = dict(known)
         cannot_hold = fields.pop("cannot_hold", "")
-        if cannot_hold:
+        event = self._event(fields)
+        if cannot_hold and self.gates.engine.asks(event):
             self.gates.warn_once(f"gates only observe here: {cannot_hold}")
-        options = {"within": self.gates.within, "may_block": not cannot_hold}
-        return self._event(fields), options
+        return event, {"within": self.gates.within, "may_block": not cannot_hold}
 
     def _event(self, known: Mapping[str, Any]) -> StopEvent:
         """Return the event; what came since the last stop is counted."""
@@ -197,10 +199,12 @@ class GatedRun:
                 fields[name] = max(0, counted - before)
                 self._before[name] = counted
         tools = tuple(fields.get("tools_used", ()))
-        fields["tools_used"] = tools[len(self._before.get("tools_used", ())) :]
+        new = tools[len(self._before.get("tools_used", ())) :]
+        fields["tools_used"] = tuple(dict.fromkeys(new))
         self._before |= {"tools_used": tools, "total_usage": total}
         fields.setdefault("duration_ms", (now - self._since) * 1000)
         fields.setdefault("agent_name", self._agent_name)  # another one may have taken over
+        fields.setdefault("task", self._task)  # an adapter may learn it later
         return StopEvent(
             scope="subagent" if self.parent else "agent",
             host=self.gates.framework.name,
@@ -209,9 +213,8 @@ class GatedRun:
             turn_id=self.turn_id,
             agent_id=self._agent_id,
             agent_type=self._agent_name if self.parent else None,
-            cwd=self.gates.cwd,
+            cwd=self.cwd,
             stop_hook_active=self.send_backs > 0,
-            task=self._task,
             **fields,
         )
 

@@ -42,3 +42,10 @@ def test_an_engine_allows_a_stop_that_it_may_not_block():
     assert engine.check_sync(event, may_block=False).outcome == "capped"
     assert asyncio.run(engine.check(event, may_block=False)).outcome == "capped"
     assert run_async(engine, event).outcome == "blocked"
+
+
+def test_nothing_is_said_where_no_gate_applies():
+    warnings = []
+    run = GatedRun(Gates(Engine(warn=warnings.append), TOY))
+    assert run.stopping_sync(lambda: {"cannot_hold": "the answer is out"}) == ""
+    assert warnings == []
