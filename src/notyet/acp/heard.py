@@ -6,6 +6,7 @@ everything else that a proxy does, and only the last words matter.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 512 * 1024  # kept of one turn
 _MOST_TOOLS = 200  # names that are kept
+_LARGE = 64 * 1024  # of lines that are kept only if they are read at the end
+_KIND = re.compile(rb'"sessionUpdate"\s*:\s*"(\w+)"')
+_READ = frozenset(kind.encode() for kind in (*SPOKEN, *TOOLS, "plan"))
 # The names of token counts: those of ACP's draft, and ours.
 _COUNTS = {
     "inputTokens": "input",
@@ -47,6 +51,8 @@ class Heard:
 
     def add(self, bundle: bytes) -> None:
         """Keep lines; forget the oldest ones if there are too many."""
+        if len(bundle) > _LARGE:
+            bundle = b"\n".join(line for line in bundle.split(b"\n") if _is_read(line))
         self._bundles.append(bundle)
         self._size += len(bundle)
         while self._size > _MOST_BYTES and len(self._bundles) > 1:
@@ -68,6 +74,14 @@ class Heard:
             tool_calls=len(said.tools),
             usage=said.usage,
         )
+
+
+def _is_read(line: bytes) -> bool:
+    """Return False for a large line of no interest: Qwen Code lists its commands in 550 KB."""
+    if len(line) < _LARGE:
+        return True
+    kind = _KIND.search(line)
+    return kind is None or kind[1] in _READ
 
 
 class _Said:
