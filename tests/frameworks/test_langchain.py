@@ -179,7 +179,7 @@ def test_a_stop_event_has_what_the_framework_knows(is_async):
     first, second = script.events
     assert (first.host, first.session_id, first.agent_name) == ("langchain", "talk", "worker")
     assert (first.task, first.last_message) == ("Find it.", "Done.")
-    assert (first.turns, first.tool_calls, first.tools_used) == (2, 2, ("look", "look"))
+    assert (first.turns, first.tool_calls, first.tools_used) == (2, 2, ("look",))
     assert (first.usage.input, first.usage.cache_read, first.usage.output) == (12, 8, 6)
     assert first.usage.total == first.total_usage.total == 26
     assert (first.model, first.scope, first.parent_session_id) == ("scripted-1", "agent", None)

@@ -201,7 +201,7 @@ def test_a_stop_event_has_what_the_framework_knows():
     assert first.host == "pydantic-ai"
     assert (first.session_id, first.run_id, first.agent_name) == ("talk", "run-1", "worker")
     assert (first.task, first.last_message, first.result) == ("Find it.", "Done.", "Done.")
-    assert (first.turns, first.tool_calls, first.tools_used) == (2, 2, ("look", "look"))
+    assert (first.turns, first.tool_calls, first.tools_used) == (2, 2, ("look",))
     assert (first.usage.input, first.usage.cache_read, first.usage.output) == (12, 8, 6)
     assert first.usage.total == first.total_usage.total == 26
     assert (first.model, first.scope, first.parent_session_id) == ("scripted", "agent", None)

@@ -70,7 +70,7 @@ class Heard:
         return Facts(
             text=said.text,
             has_acted=said.has_acted or self._lost,
-            tools=tuple(said.tools.values())[:_MOST_TOOLS],
+            tools=tuple(dict.fromkeys(filter(None, said.tools.values())))[:_MOST_TOOLS],
             tool_calls=len(said.tools),
             usage=said.usage,
         )

@@ -42,3 +42,11 @@ def test_large_words_are_kept_and_older_ones_are_not():
     facts = heard.read("s")
     assert facts.text == "w" * 600_000
     assert facts.has_acted
+
+
+def test_a_tool_that_is_called_twice_is_named_once():
+    heard = Heard()
+    for call, title in (("1", "Edit"), ("2", "Run tests"), ("3", "Edit"), ("4", "")):
+        heard.add(line("tool_call", toolCallId=call, title=title))
+    facts = heard.read("s")
+    assert (facts.tools, facts.tool_calls) == (("Edit", "Run tests"), 4)
