@@ -267,6 +267,14 @@ def test_a_call_that_is_written_again_with_other_arguments_is_the_same_one(tmp_p
     assert [call.command for call in tool_calls(str(path))] == ["pytest"]
 
 
+def test_a_call_that_is_written_twice_is_one(tmp_path):
+    path = tmp_path / "t.jsonl"
+    call = claude_use(command="pytest")
+    path.write_text(f"{call}\n{claude_result()}\n{call}")  # as after a session was resumed
+    (found,) = tool_calls(str(path))
+    assert (found.command, found.succeeded) == ("pytest", True)
+
+
 def test_a_half_written_last_line_is_skipped(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text(claude_use(command="pytest") + "\n" + claude_result()[:-20])
