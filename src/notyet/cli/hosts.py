@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, folded, table, width
+from notyet.config.document import did_you_mean
+from notyet.core.text import bounded, visible
 from notyet.hosts import host_named
 from notyet.hosts.acp_agents import acp_of
 from notyet.hosts.known_programs import every_program
@@ -142,6 +144,11 @@ def host_argument(name: str) -> str:
             raise argparse.ArgumentTypeError(
                 f"agents of {row.title} cannot be sent back: {row.cannot}; {do}"
             )
+    if name not in installable():
+        hint = did_you_mean(name, installable()) or "list them with: notyet hosts"
+        raise argparse.ArgumentTypeError(
+            f"{visible(bounded(name, 40))!r} is not a host that notyet installs itself in; {hint}"
+        )
     return name
 
 

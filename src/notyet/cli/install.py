@@ -30,6 +30,7 @@ from notyet.install.settings import (
     HOOK_TIMEOUT,
     START_TIMEOUT,
     CannotInstall,
+    installable,
     settings_of,
 )
 
@@ -56,7 +57,7 @@ _COLOURS = {"+": "green", "-": "red"}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    add_host(parser)
+    add_host(parser, nargs="?")
     add_options(parser, " (default)")
     parser.add_argument(
         "--timeout",
@@ -70,6 +71,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show what changes, write it, and offer to trust the gates of this project."""
+    if not args.host:
+        return refuse("install", _name_a_host(os.getcwd()), 2)
     host = settings_of(args.host)
     seconds = HOOK_TIMEOUT
     if args.timeout is not None:
@@ -123,6 +126,14 @@ def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: 
     is_gated = _offer_gates(screen, args)
     screen.next(f"check the setup with: notyet status {host.name}")
     return 0 if is_gated and outcome != "declined" else 1
+
+
+def _name_a_host(cwd: str) -> str:
+    """Return which hosts could be meant: those on this machine."""
+    here = [name for name in installable() if settings_of(name).is_here(cwd, os.environ)]
+    if not here:
+        return "name a host, as in: notyet install claude; list them with: notyet hosts"
+    return f"name a host; on this machine: {', '.join(here)}; as in: notyet install {here[0]}"
 
 
 def _is_wanted(host: Settings, file: SettingsFile, args: argparse.Namespace) -> bool:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from notyet import __version__
 from notyet.cli.streams import give_up, give_up_unwritable, open_streams
 from notyet.core.text import bounded, visible
-from notyet.hosts import all_hosts
+from notyet.hosts import all_hosts, host_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ EXAMPLES: Examples = (
     ("notyet log --since 2d", "the stops of the last two days"),
     ('notyet with codex "Fix the build."', "run an agent until its work passes"),
 )
-_FIRST = ("init", "install", "check", "status", "log")  # on the page of `notyet` alone
+ALIASES = {"doctor": "status"}  # what people type who know other programs
 # Errors of output that cannot be written; errors of files name the file.
 _UNWRITABLE = {errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG}
 _BY_SIGNAL = 128  # above this, an exit code says which signal ended us
@@ -125,14 +125,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    args = argparse.Namespace(command="")
     try:
+        if not words:
+            from notyet.cli import start_page
+
+            return start_page.show()
         args = parsed(words)
+        return _command(args.command).run(args)
     except SystemExit as error:
-        if error.code and words[:1] and words[0] in _OF_HOSTS:
+        if error.code and not args.command and words[0] in _OF_HOSTS:
             return 1  # argparse exits 2, which sends an agent back
         raise
-    try:
-        return _command(args.command).run(args)
     except FileNotFoundError as error:
         if error.filename is not None or _has_folder():
             raise
@@ -186,6 +190,7 @@ def _command(name: str) -> Command:
 
 def parsed(words: list[str]) -> argparse.Namespace:
     """Parse a command line. Raises SystemExit for a wrong one."""
+    words = [ALIASES.get(words[0], words[0]), *words[1:]]
     rest: list[str] = []
     if words[:1] in (["with"], ["acp"]) and "--" in words:  # what follows is the agent's
         at = words.index("--")
@@ -194,8 +199,6 @@ def parsed(words: list[str]) -> argparse.Namespace:
     if wanted and hasattr(_command(wanted[0]), "arranged"):
         words = _command(wanted[0]).arranged(words)
     parser, commands = parsers(wanted)
-    if not words:
-        parser.exit(2, short(summaries(COMMANDS)))
     if not wanted and words[0] not in _OWN_OPTIONS:
         parser.error(_no_such(words[0]))
     args, unknown = parser.parse_known_args(words)
@@ -207,9 +210,13 @@ def parsed(words: list[str]) -> argparse.Namespace:
 
 def _no_such(word: str) -> str:
     from notyet.config.document import did_you_mean
+    from notyet.install.settings import installable
 
     if word.startswith("-"):
         return "the command comes first, then its options: notyet COMMAND [options]"
+    if word in installable():
+        title = host_named(word).title
+        return f"{word} is a host; to check the agents of {title}, run: notyet install {word}"
     hint = did_you_mean(word, COMMANDS) or "see all commands with: notyet --help"
     return f"there is no command {visible(bounded(word, 40))!r}; {hint}"
 
@@ -270,13 +277,4 @@ def overview(summaries: Mapping[str, str]) -> str:
     options = [("-h, --help", "show this, or with a command: its options and examples")]
     options += [("--version ", "show the version")]
     lines += ["", "Examples:", *_in_columns(EXAMPLES), "", "Options:", *_in_columns(options)]
-    return "\n".join(lines) + "\n"
-
-
-def short(summaries: Mapping[str, str]) -> str:
-    """Return the page of `notyet` alone."""
-    here = [(f"notyet {name}", summaries[name]) for name in _FIRST if name in summaries]
-    lines = ["usage: notyet COMMAND [options]", "", DESCRIPTION, "", *_in_columns(here), ""]
-    lines += ["All commands, with examples: notyet --help"]
-    lines += ["One command: notyet COMMAND --help"]
     return "\n".join(lines) + "\n"

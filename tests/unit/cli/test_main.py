@@ -35,15 +35,47 @@ def test_a_command_like_no_other_is_not_guessed_nor_obeyed_by_a_terminal(capsys)
     assert said.endswith("see all commands with: notyet --help\n")
 
 
-def test_notyet_alone_is_a_short_page_and_no_success(capsys):
+def test_notyet_alone_is_a_short_page_that_begins_with_the_answer(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert main([]) == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[1].startswith("NO ")
+    assert "  notyet init " in said
+    assert "notyet --help" in said
+    assert said.endswith("next: notyet init\n")
+    assert len(said.splitlines()) < 12
+
+
+def test_notyet_alone_needs_no_home(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "notyet"],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\nNO " in done.stdout
+
+
+def test_a_host_is_not_a_command_but_can_be_installed(capsys):
     with pytest.raises(SystemExit) as leaving:
-        main([])
+        main(["claude"])
     assert leaving.value.code == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "  notyet status " in said.err
-    assert "notyet --help" in said.err
-    assert len(said.err.splitlines()) < 16
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.endswith("run: notyet install claude")
+
+
+def test_windows_is_refused_in_one_sentence():
+    code = "import sys; sys.platform = 'win32'; import notyet.cli.main"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    (said,) = done.stderr.splitlines()
+    assert "WSL" in said
 
 
 def test_every_command_is_in_one_group_with_its_summary(capsys):

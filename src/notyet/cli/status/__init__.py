@@ -41,6 +41,7 @@ EXAMPLES = (
     ("notyet status --ask", "run the gates, as each host would"),
     ("notyet status --json", "everything for programs"),
 )
+NOTES = "`notyet doctor` is the same command."
 _ABOUT_STOP = ("as_host", "event", "agent_type", "agent_id", "agent_name", "payload", "workspace")
 _LONGEST = 1_000  # characters of a reason
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from notyet.cli.terminal import Cell
+    from notyet.status.answer import Answer
     from notyet.status.fault import Fault
     from notyet.status.report import StatusReport
 
@@ -33,6 +34,17 @@ _COLOURS = {"fault": "red", "warning": "yellow", "note": "dim", "": "green"}
 _MOST_NAMED = 4  # hosts that are not here
 _GAP = "  "
 _LABEL = 11  # columns of the word at the start of a line, with the gap after it
+
+
+def print_answer(answer: Answer, style: Style) -> None:
+    """Print whether agents are checked, and of whose stops that is not true."""
+    _, _, says = answer.says.partition(": ")
+    state = style.paint(answer.state.upper(), "bold", _ANSWERS[answer.state])
+    indent = len(answer.state) + len(_GAP)
+    print(f"{state}{_GAP}{folded(visible(says), indent)}")
+    for words in answer.but:
+        but = f"{'':<{indent}}{style.paint('but', 'yellow')}"
+        print(f"{but} {folded(visible(words), indent + len('but '))}")
 
 
 class Screen:
@@ -46,7 +58,7 @@ class Screen:
     def show(self) -> None:
         """Print the answer first; where it is not yes, the last line is the fix."""
         found = self._found
-        self._answer()
+        print_answer(found.answer, self._style)
         gates = gate_columns(found)
         self._table(tuple(gates), list(zip(*gates.values(), strict=True)))
         linked = [path for setup in found.setups.values() for path in setup.linked]
@@ -59,16 +71,6 @@ class Screen:
         self._recent()
         if not found.is_well:
             print(f"\n{self._paint('fix:', 'bold')} {folded(visible(fix_of(found)), len('fix: '))}")
-
-    def _answer(self) -> None:
-        answer = self._found.answer
-        _, _, says = answer.says.partition(": ")
-        state = self._paint(answer.state.upper(), "bold", _ANSWERS[answer.state])
-        indent = len(answer.state) + len(_GAP)
-        print(f"{state}{_GAP}{folded(visible(says), indent)}")
-        for words in answer.but:
-            but = f"{'':<{indent}}{self._paint('but', 'yellow')}"
-            print(f"{but} {folded(visible(words), indent + len('but '))}")
 
     def _table(self, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         if rows:
