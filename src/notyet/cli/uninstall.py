@@ -42,7 +42,8 @@ EXAMPLES = (
     ("notyet uninstall claude", "from all settings here"),
     ("notyet uninstall codex --user", "only from your own"),
     ("notyet uninstall claude --dry-run", "only show what would change"),
-    ("notyet uninstall --purge", "from all hosts, with the ledger, trust and backups"),
+    ("notyet uninstall --all", "from the settings of all hosts"),
+    ("notyet uninstall --all --purge", "the same, with the ledger, trust and all that is stored"),
 )
 _OURS = (
     "trust",
@@ -52,6 +53,12 @@ _OURS = (
     "backups",
     "demo",
     "install.lock",
+    "snapshots",
+    "baselines",
+    "runs",
+    "judge",
+    "acp",
+    "fleet",
 )  # in the state folder
 _LEDGER = ("", "-wal", "-shm", ".lock", SHIP_STAMP, SHIP_STATE)  # the endings of its files
 
@@ -60,10 +67,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_host(parser, nargs="?")
     add_options(parser, " (without an option: all of these)")
+    parser.add_argument("--all", action="store_true", help="from all hosts")
     parser.add_argument(
         "--purge",
         action="store_true",
-        help="from all hosts; also remove the ledger, trust, backups, sessions and launchers",
+        help="from all hosts; also remove the ledger, trust, backups, snapshots and launchers",
     )
 
 
@@ -73,8 +81,12 @@ def run(args: argparse.Namespace) -> int:
         if args.host or args.scope:
             return refuse("uninstall", "--purge is for all hosts and settings; give it alone", 2)
         return guarded("uninstall", args, lambda screen: _purge(screen, yes=args.yes))
+    if args.all and args.host:
+        return refuse("uninstall", f"{args.host} or --all; give one of them", 2)
+    if args.all:
+        return guarded("uninstall", args, lambda screen: _from_all(screen, args.scope))
     if not args.host:
-        return refuse("uninstall", "name a host of notyet hosts, or --purge", 2)
+        return refuse("uninstall", "name a host of notyet hosts, or --all, or --purge", 2)
     host = settings_of(args.host)
     return guarded("uninstall", args, lambda screen: _uninstall(screen, host, args.scope))
 
@@ -110,15 +122,19 @@ def _uninstall(screen: Screen, host: Settings, scope: SettingsLevel | Literal[""
     return 0 if all(results) and not mistakes and not is_left else 1
 
 
+def _from_all(screen: Screen, scope: SettingsLevel | Literal[""]) -> int:
+    """Remove notyet from every host that has it here; return 1 if something is left."""
+    hosts = [settings_of(name) for name in installable()]
+    results = [_uninstall(screen, host, scope) for host in hosts if _everywhere(host)[0]]
+    if not results:
+        print("not installed in any host here")
+    return int(any(results))
+
+
 def _purge(screen: Screen, *, yes: bool) -> int:
     """Remove notyet from all hosts here, and then all that it stored; nothing else."""
     known = {*changed_files(state_folder(os.environ))}
-    results = [
-        _uninstall(screen, settings_of(name), "")
-        for name in installable()
-        if _everywhere(settings_of(name))[0]
-    ]
-    if any(results):
+    if _from_all(screen, ""):
         return refuse("uninstall", "it is still registered, so nothing else was removed")
     for path in sorted(known):
         text, _ = read_file(path)

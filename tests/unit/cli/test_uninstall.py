@@ -2,13 +2,15 @@
 
 import json
 import os
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from hook_runs import ask, new_project, payload, query
+from hook_runs import ask, begin, new_project, payload, query
+from notyet.cli import uninstall
 from notyet.cli.main import main
 
 FILES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json"}
@@ -191,6 +193,39 @@ def test_purge_leaves_no_empty_folders(used, capsys):
     assert not any(folder.exists() for folder in used)
 
 
+def test_purge_removes_what_new_kinds_of_gates_stored(git_project, home, capsys):
+    project = Path(git_project)
+    made = 'run = "echo 1 failed in 0.1s; exit 1"\nnew_failures_only = true\n'
+    new_project(project, f'[gates.tests]\n{made}[gates.guard]\nguard = "tests"\n')
+    begin("claude", project)
+    (project / "file.txt").write_text("two\n")
+    ask(payload("claude", project))
+    state = Path(os.environ["XDG_STATE_HOME"]) / "notyet"
+    assert [*(state / "snapshots").iterdir()]
+    assert main(["uninstall", "--all", "--purge", "--yes"]) == 0
+    assert not state.exists()
+    assert everything(home) == []
+
+
+def test_purge_knows_every_name_in_the_state_folder():
+    pattern = re.compile(r'join\([\w.]*state[\w.()]*, "([\w.-]+)"|\{state\}/([a-z-]+)')
+    sources = Path(uninstall.__file__).parent.parent.rglob("*.py")
+    found = [names for path in sources for names in pattern.findall(path.read_text())]
+    used = {name for names in found for name in names if name}
+    assert {"trust", "snapshots", "judge", "acp"} <= used
+    assert used - {*uninstall._OURS, "logs", "notyet"} == set()
+
+
+def test_all_hosts_are_cleared_at_once(place, home, capsys):
+    for host in FILES:
+        assert main(["install", host, "--yes"]) == 0
+    assert main(["uninstall", "--all", "--yes"]) == 0
+    assert everything(home / ".claude", home / ".codex") == []
+    capsys.readouterr()
+    assert main(["uninstall", "--all", "--yes"]) == 0
+    assert "not installed in any host here" in capsys.readouterr().out
+
+
 def test_purge_without_a_yes_removes_nothing_that_is_stored(used, capsys):
     before = everything(*used)
     assert main(["uninstall", "--purge"]) == 1
@@ -208,7 +243,9 @@ def test_purge_leaves_another_programs_database_alone(used, tmp_path, monkeypatc
     assert theirs.exists()
 
 
-@pytest.mark.parametrize("argv", [["claude", "--purge"], ["--purge", "--user"], []])
+@pytest.mark.parametrize(
+    "argv", [["claude", "--purge"], ["--purge", "--user"], [], ["claude", "--all"]]
+)
 def test_purge_stands_alone_and_else_a_host_is_named(argv, place, capsys):
     assert main(["uninstall", *argv]) == 2
-    assert "--purge" in capsys.readouterr().err
+    assert re.search("--purge|--all", capsys.readouterr().err)
