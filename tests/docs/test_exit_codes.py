@@ -175,8 +175,8 @@ rm "$file"; mkdir "$file"; notyet on""",
     ("replay", 2): "notyet replay --since soon",
     ("replay", 129): REPLAYS + "kill -HUP $pid; wait $pid",
     ("replay", 143): REPLAYS + "kill -TERM $pid; wait $pid",
-    ("alone", 0): "notyet --version",
-    ("alone", 2): "notyet",
+    ("alone", 0): "notyet",
+    ("alone", 2): "notyet nonsense",
 }
 # Of all commands; what interrupts one is tested with `main`.
 ANY = {
