@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-clients test-frameworks test-bench test-browser test-postgres lint format bench bench-quick soak soak-fleet fleet-demo docs record clean
+.PHONY: help demo test test-clients test-frameworks test-bench test-browser test-postgres lint format bench bench-quick soak soak-fleet fleet-demo docs docs-site record clean
 
 help:
 	@echo "make demo    scripted agents meet the gates"
@@ -20,6 +20,7 @@ help:
 	@echo "make soak-fleet  a fleet on PostgreSQL: 500 kills of workers, 10 crashes of the database, clocks, networks, limits, 100,000 queued tasks (about 15 minutes)"
 	@echo "make fleet-demo  PostgreSQL, two workers and twenty scripted agents; a worker is killed, the database crashes"
 	@echo "make docs    rewrite the generated parts of docs/"
+	@echo "make docs-site  build the site of the documentation in build/site, and check its links"
 	@echo "make record  draw docs/demo.svg, take docs/pictures and record the sessions in docs/how-to anew, with the real programs"
 	@echo "make format  let ruff format and fix the code"
 
@@ -76,13 +77,16 @@ docs: $(VENV)/ready
 	@$(BIN)/python tools/framework_table.py --write
 	@$(BIN)/python -m bench --render
 
+docs-site: build/site-venv/ready
+	@build/site-venv/bin/python tools/docs_site.py
+
 record: $(VENV)/browser
 	@$(BIN)/python tools/picture.py
 	@PICTURES=write $(BIN)/pytest -q tests/browser/test_pictures.py
 	@$(BIN)/python tools/record_sessions.py
 
 clean:
-	rm -rf $(VENV) .frameworks .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build .frameworks .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .PHONY: supported-python
 supported-python:
@@ -106,4 +110,9 @@ $(VENV)/ready: $(VENV)/installed
 # The same with what drives a browser.
 $(VENV)/browser: $(VENV)/ready requirements/browser.txt
 	@$(PIP) --requirement requirements/browser.txt
+	@touch $@
+
+build/site-venv/ready: requirements/site.txt | supported-python
+	@$(PYTHON) -m venv build/site-venv
+	@build/site-venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements/site.txt
 	@touch $@

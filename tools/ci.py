@@ -35,6 +35,7 @@ PARTS = [
     Part("postgres", 5, ["make", "test-postgres"]),
     Part("clients", 25, ["make", "test-clients"]),
     Part("frameworks", 10, ["make", "test-frameworks"]),
+    Part("site", 2, ["make", "docs-site"]),
     Part("bench", 3, ["make", "test-bench"]),
     Part("soak", 12, ["make", "soak"]),
 ]

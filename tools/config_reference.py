@@ -22,8 +22,9 @@ HEAD = """\
 # Configuration reference
 
 Generated from the code by `make docs`. Editors understand the files below with the JSON Schemas in
-[schema/](schema/). Every mistake in a file is reported at once, with line and column; what is right
-is kept, and a gate with a mistake in *what it runs, where, or for whom* is left out.
+[schema/](schema/notyet.toml.schema.json). Every mistake in a file is reported at once, with
+line and column; what is right is kept, and a gate with a mistake in *what it runs, where, or for
+whom* is left out.
 
 Patterns are globs: `*` any run of characters, `?` one, `[a-z]` one of, `[!a-z]` one but. Case
 counts, and there are no braces. Time spans are seconds, or strings like `"90s"`, `"10m"`, `"1h30m"`
