@@ -71,6 +71,7 @@ docs: $(VENV)/ready
 	@$(BIN)/python tools/host_index.py --write
 	@$(BIN)/python tools/api_reference.py --write
 	@$(BIN)/python tools/config_reference.py --write
+	@$(BIN)/python tools/error_reference.py --write
 	@$(BIN)/python tools/wire_reference.py --write
 	@$(BIN)/python tools/cli_reference.py --write
 	@$(BIN)/python tools/host_table.py --write

@@ -30,6 +30,7 @@ LINT: Checks = {
     "index of hosts": ["python", "tools/host_index.py"],
     "API reference": ["python", "tools/api_reference.py"],
     "config reference": ["python", "tools/config_reference.py"],
+    "error reference": ["python", "tools/error_reference.py"],
     "wire reference": ["python", "tools/wire_reference.py"],
     "tables of hosts": ["python", "tools/host_table.py"],
     "table of frameworks": ["python", "tools/framework_table.py"],
