@@ -35,6 +35,8 @@ _CACHES = re.compile(
     r"|coverage\.(?:xml|json|lcov)|htmlcov|logs|junit.*\.xml|\.testmondata.*"
     r"|.*\.(?:tsbuildinfo|pyc|pyo|log)"
 )
+# Caches with a .gitignore of their own, so that git names what is in them instead of the folder.
+_SELF_IGNORED = frozenset({".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", "htmlcov"})
 # Build outputs that the tools of these files make anew; those of others are needed as they were.
 _REBUILT = {
     "target": ("Cargo.toml", "pom.xml", "build.sbt"),
@@ -66,8 +68,9 @@ class Shared:
 
 
 def is_cache(path: str) -> bool:
-    """Return True if a path is a cache or a report of an earlier run."""
-    return _CACHES.fullmatch(os.path.basename(path.rstrip("/"))) is not None
+    """Return True if a path is a cache or a report of an earlier run, or in such a cache."""
+    *folders, name = path.rstrip("/").split("/")
+    return not _SELF_IGNORED.isdisjoint(folders) or _CACHES.fullmatch(name) is not None
 
 
 def is_rebuilt(root: str, path: str) -> bool:

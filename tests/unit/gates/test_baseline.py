@@ -192,6 +192,18 @@ def test_the_cache_that_python_writes_is_no_change_but_a_lost_module_is(world):
     assert world.run("ls").refused == ".venv changed since the session began"
 
 
+@pytest.mark.parametrize("cache", [".pytest_cache", ".ruff_cache", ".mypy_cache", "htmlcov"])
+def test_a_cache_that_ignores_itself_is_no_change(world, cache):
+    """Git then names the files in it, as the project's own .gitignore does not have it."""
+    world.put(f"{cache}/.gitignore", "*\n")
+    world.put(f"{cache}/v/1/data", "")
+    world.begin()
+    world.put(f"{cache}/v/2/data", "")
+    world.put(f"{cache}/README.md", "a cache")
+    run = world.run(f"ls {cache}/v/1")
+    assert (run.refused, run.stdout) == ("", "")
+
+
 def test_a_cache_that_a_tool_makes_among_packages_is_no_change_but_a_lost_package_is(world):
     world.put(".gitignore", "node_modules/\n")
     for name in ("a", "b"):
