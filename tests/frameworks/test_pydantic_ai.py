@@ -1,9 +1,17 @@
 """Agents of pydantic-ai with `Gated`, driven by its own scripted model."""
 
 import asyncio
+import json
+import re
+import shutil
+import subprocess
+import sys
 import threading
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +39,8 @@ from notyet.frameworks import pydantic_ai as adapter
 from notyet.frameworks.pydantic_ai import Gated
 from notyet.testing import Conversation, adapter_conformance
 from support import wait_for
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @contextmanager
@@ -440,3 +450,34 @@ def test_the_gates_of_a_project_hold_an_agent(tmp_path):
 
 def test_the_example_of_the_page_runs():
     assert run_page("pydantic-ai.md")["result"].output == "The changelog is written."
+
+
+@contextmanager
+def serving(folder):
+    """Run the service of an example; yield its address."""
+    command = [sys.executable, "-m", "uvicorn", "--port", "0", "app:app"]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            lines = iter(process.stderr.readline, "")
+            line = next(line for line in lines if "running on" in line)
+            yield re.search(r"http://127\.0\.0\.1:\d+", line).group()
+        finally:
+            process.terminate()
+
+
+def test_the_service_of_the_examples_answers_each_of_two_questions_at_once(tmp_path):
+    folder = tmp_path / "service"
+    shutil.copytree(EXAMPLES / "fastapi-service", folder)
+    with serving(folder) as address, ThreadPoolExecutor(2) as pool:
+
+        def asked(question):
+            body = json.dumps({"question": question}).encode()
+            head = {"content-type": "application/json"}
+            request = urllib.request.Request(f"{address}/answers", body, head)  # noqa: S310
+            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+                return json.load(answer)
+
+        answers = list(pool.map(asked, ["When do you open?", "And when do you close?"]))
+    for answer in answers:
+        assert answer["answer"].endswith("Source: the page of our shop")
+        assert answer["passed"] is True
