@@ -93,5 +93,5 @@ def test_every_example_is_listed_and_tested():
     # test_tutorial, above, tests/frameworks/test_pydantic_ai, test_compose
     elsewhere = {"shop", "three-agents", "fastapi-service", "fleet"}
     assert folders == set(PROJECTS) | elsewhere
-    index = (EXAMPLES / "README.md").read_text(encoding="utf-8")
-    assert not {name for name in folders if f"]({name}" not in index}
+    index = (EXAMPLES.parent / "docs" / "examples.md").read_text(encoding="utf-8")
+    assert not {name for name in folders if f"| `{name}` |" not in index}
