@@ -1,6 +1,6 @@
 """How often `guard = "tests"` finds something in real changes: releases by name, git histories.
 
-    python -m bench.guard_study --releases --history CLONE... --json study.json --markdown table.md
+    python -m bench.guard_study --releases --history CLONE... --json study.json --markdown PAGE
 
 Releases are fetched by package name with pip's and npm's own settings. A history is the git
 directory of a clone; its newest non-merge commits are compared with their parents. The JSON has
@@ -25,6 +25,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.page import replace_generated
 from bench.progress import say
 from notyet.gates.guard import RULES, Weakening, weakenings
 from notyet.gates.guard.files import is_read
@@ -88,7 +89,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--history", nargs="*", default=[], help="git directories of clones")
     parser.add_argument("--commits", type=int, default=300, help="of each history, the newest")
     parser.add_argument("--json", type=Path, help="every finding that blocks, and the sample")
-    parser.add_argument("--markdown", type=Path, help="the tables")
+    parser.add_argument("--markdown", type=Path, help="the page that gets the tables")
     args = parser.parse_args(words)
     diffs: list[Diff] = []
     for path in args.history:
@@ -105,7 +106,7 @@ def main(words: list[str]) -> int:
     text = markdown(diffs)
     print(text)
     if args.markdown:
-        args.markdown.write_text(text)
+        replace_generated(args.markdown, "bench.guard_study", text)
     if args.json:
         args.json.write_text(json.dumps(document(diffs), indent=1) + "\n")
     return 0

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.page import replace_generated
 from bench.progress import say
 from notyet.core.event import StopEvent
 from notyet.gates import child
@@ -593,7 +594,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--markdown", type=Path, help="the page that gets the table")
     parser.add_argument("projects", nargs="*", help="names; default: all")
     given = parser.parse_args()
     decisions, missing = [], []
@@ -618,50 +619,18 @@ def main() -> int:
                     f"{decision.unsure} | {decision.seconds:.1f} s"
                 )
     if given.markdown:
-        given.markdown.write_text(markdown(decisions, missing))
+        replace_generated(given.markdown, "bench.new_failures_study", markdown(decisions, missing))
     return int(any(decision.verdict == "WRONG RELEASE" for decision in decisions))
 
 
-_NOTES = (
-    "What these figures do not show:\n",
-    "- The edits are ours, one of each kind for each project; they are not sessions of agents.",
-    (
-        "- Projects and their tools were chosen so that the suite runs. Earlier tries, in which a "
-        "plugin that warned made pytest end with an internal error before any test, were plain blocks "
-        "throughout (harmless edits too); the versions are pinned since. Another try showed that "
-        "cargo's output was not read with stdout and stderr apart; that is fixed, and fnv is in the "
-        "table as it is after the fix."
-    ),
-    (
-        "- All baselines ran in a mount namespace on Linux. The way for other systems, another folder, "
-        "has tests (tests/unit/gates/test_baseline.py) and is not in this table."
-    ),
-    (
-        "- Four of the Python projects are installed as editable; the workspaces of npm are made of a "
-        "real package and two small tests."
-    ),
-    (
-        "- Early exit: such commands are refused when the configuration is read; the rows show that "
-        "the gate would not be fooled either.\n"
-    ),
-)
-
-
 def markdown(decisions: list[Decision], missing: list[str]) -> str:
-    """Return the page."""
+    """Return the figures, and the table of all decisions."""
     wrong = [one for one in decisions if one.verdict == "WRONG RELEASE"]
     needless = [one for one in decisions if one.verdict == "needless block"]
     release = [one for one in decisions if not one.blocks]
     plain = [one for one in decisions if one.blocks and one.blocked and one.unsure]
     projects = list(dict.fromkeys(one.project for one in decisions))
     lines = [
-        "# Study: how `new_failures_only` decides\n",
-        (
-            "Made by `python -m bench.new_failures_study --markdown "
-            "docs/gates/new-failures-study.md`, which fetches the projects by package name from "
-            "PyPI, npm and Debian. Every decision is made by the gate's own process, with no known "
-            "run: the baseline runs after the edit.\n"
-        ),
         (
             f"{len(decisions)} decisions in {len(projects)} projects: {len(wrong)} wrong releases. "
             f"Of {len(release)} edits that broke nothing, {len(needless)} were blocked "
@@ -669,7 +638,6 @@ def markdown(decisions: list[Decision], missing: list[str]) -> str:
             f"Of {len(decisions) - len(release)} edits that must block, {len(plain)} were blocked "
             "because the gate could not tell, the others because it named a new failure.\n"
         ),
-        *_NOTES,
         "| project | runner | scenario | right answer | verdict | if it could not tell, why |",
         "|---|---|---|---|---|---|",
     ]
