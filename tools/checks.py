@@ -34,6 +34,7 @@ LINT: Checks = {
     "wire reference": ["python", "tools/wire_reference.py"],
     "tables of hosts": ["python", "tools/host_table.py"],
     "table of frameworks": ["python", "tools/framework_table.py"],
+    "words of the documentation": ["python", "tools/docs_words.py"],
     "style": ["ruff", "check", "--quiet", "."],
     "format": ["ruff", "format", "--quiet", "--check", "."],
 }
