@@ -1,7 +1,8 @@
 """Generates docs/reference/errors.md from the code: every message, and what to do about it.
 
 Messages are found where they are made, so the page cannot leave one out that is written in one
-piece. What stands for a value is shown as `…`.
+piece. What stands for a value is shown as `…`. The cause is the text up to "; ", the fix is the
+rest, or its hint, or else its line in tools/error_fixes.toml; none may be missing.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "notyet"
 PAGE = ROOT / "docs" / "reference" / "errors.md"
+FIXES = ROOT / "tools" / "error_fixes.toml"
 HEAD = """\
 # Errors
 
@@ -72,37 +75,49 @@ SECTIONS = (
 )
 _WORD = re.compile(r"[a-z]{3,}")
 _LEAST_WORDS = 2  # less is a part of a message
+_HEADER = ("| what you read | what to do |", "|---|---|")
+
+Message = tuple[str, str]  # what is wrong, and what to do; empty if the code does not say it
 
 
-def page() -> str:
-    """Return the whole page."""
-    found: dict[str, set[str]] = defaultdict(set)
+def found_messages() -> list[set[Message]]:
+    """Return the messages of each section, as they are in the code."""
+    found: dict[str, set[Message]] = defaultdict(set)
     for path in sorted(SOURCE.rglob("*.py")):
         if "testing" not in path.parts:
-            for name, text in _messages(ast.parse(path.read_text(encoding="utf-8"))):
-                found[name].add(text)
+            for name, message in _messages(ast.parse(path.read_text(encoding="utf-8"))):
+                found[name].add(message)
+    return [{message for name in section.calls for message in found[name]} for section in SECTIONS]
+
+
+def page(found: list[set[Message]], fixes: dict[str, str]) -> str:
+    """Return the whole page."""
     parts = [HEAD]
-    for section in SECTIONS:
-        texts = sorted({text for name in section.calls for text in found[name]}, key=_order)
-        rows = [_row(text) for text in texts]
+    for section, messages in zip(SECTIONS, found, strict=True):
+        pairs = {(what, fix or fixes.get(what, "")) for what, fix in messages}
+        rows = [_row(what, fix) for what, fix in sorted(pairs, key=_order)]
         parts.append("\n".join([f"## {section.title}", "", section.says, "", *_HEADER, *rows, ""]))
     return "\n".join(parts)
 
 
-_HEADER = ("| what you read | what to do |", "|---|---|")
+def complaints(found: list[set[Message]], fixes: dict[str, str]) -> list[str]:
+    """Return the messages that nobody says how to fix, and the fixes that belong to none."""
+    open_ones = {what for messages in found for what, fix in messages if not fix}
+    return [
+        *(f"{FIXES.name} has no fix for: {what}" for what in sorted(open_ones - fixes.keys())),
+        *(f"{FIXES.name} names no message: {what}" for what in sorted(fixes.keys() - open_ones)),
+    ]
 
 
-def _row(text: str) -> str:
-    what, _, fix = " ".join(text.split()).partition("; ")
-    cells = (part.replace("|", "\\|").replace("<", "&lt;") for part in (what, fix))
-    return "| {} | {} |".format(*cells)
+def _row(*cells: str) -> str:
+    return "| {} | {} |".format(*(cell.replace("|", "\\|").replace("<", "&lt;") for cell in cells))
 
 
-def _order(text: str) -> tuple[str, str]:
-    return text.lstrip("…`: \"'").lower(), text
+def _order(message: Message) -> tuple[str, Message]:
+    return message[0].lstrip("…`: \"'").lower(), message
 
 
-def _messages(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def _messages(tree: ast.Module) -> Iterator[tuple[str, Message]]:
     """Yield each message of a module with what is called with it."""
     constants = {
         target.id: node.value
@@ -114,9 +129,12 @@ def _messages(tree: ast.Module) -> Iterator[tuple[str, str]]:
     names = frozenset[str]().union(*(section.calls for section in SECTIONS))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _name(node.func) in names:
-            texts = (_text(constants.get(_name(arg), arg)) for arg in node.args)
-            messages = [text for text in texts if _is_message(text)]
-            yield from ((_name(node.func), text) for text in messages[:1])  # then come hints
+            texts = [_text(arg, constants) for arg in node.args]
+            place = next((n for n, text in enumerate(texts) if _is_message(text)), None)
+            if place is not None:
+                what, _, fix = texts[place].partition("; ")
+                hint = "".join(texts[place + 1 : place + 2])
+                yield _name(node.func), (what, next(filter(_WORD.search, (fix, hint)), ""))
 
 
 def _is_message(text: str) -> bool:
@@ -128,19 +146,32 @@ def _name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
 
 
-def _text(node: ast.expr) -> str:
+def _text(node: ast.expr, constants: dict[str, ast.expr]) -> str:
     """Return a text as far as it is written out; empty for what is computed."""
+    node = constants.get(_name(node), node)
     if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else ""
+        return " ".join(node.value.split()) if isinstance(node.value, str) else ""
     if isinstance(node, ast.JoinedStr):
-        parts = (v.value if isinstance(v, ast.Constant) else "…" for v in node.values)
-        return re.sub("…+", "…", "".join(map(str, parts)))
+        parts = (_part(value, constants) for value in node.values)
+        return " ".join(re.sub("…+", "…", "".join(parts)).split())
     return ""
+
+
+def _part(node: ast.expr, constants: dict[str, ast.expr]) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Name):
+        return _text(constants.get(node.value.id, node), {}) or "…"
+    return "…"
 
 
 def main(write: bool) -> int:  # noqa: FBT001  # the one switch of a script
     """Check or rewrite the page."""
-    fresh = page()
+    found, fixes = found_messages(), tomllib.loads(FIXES.read_text(encoding="utf-8"))
+    if missing := complaints(found, fixes):
+        print("\n".join(missing))
+        return 1
+    fresh = page(found, fixes)
     if write:
         PAGE.write_text(fresh, encoding="utf-8")
     elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != fresh:
