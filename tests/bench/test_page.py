@@ -26,7 +26,10 @@ def test_the_run_measured_every_promise(run):
     assert [table.area for table in run.tables if table.failure] == []
 
 
-STUDIES = {"bench.guard_study": "guard-study.md", "bench.new_failures_study": "new-failures-study.md"}
+STUDIES = {
+    "bench.guard_study": "guard-study.md",
+    "bench.new_failures_study": "new-failures-study.md",
+}
 
 
 @pytest.mark.parametrize(("tool", "name"), STUDIES.items())
