@@ -6,9 +6,17 @@ import argparse
 import os
 import secrets
 import shlex
-import sys
 from typing import TYPE_CHECKING
 
+from notyet.cli.formats import (
+    Case,
+    add_format_options,
+    chosen,
+    ci_printers,
+    refused,
+    relative,
+    write_all,
+)
 from notyet.cli.gate_words import MARKS, how_it_ended, result
 from notyet.cli.person import refuse
 from notyet.cli.progress import Progress
@@ -21,7 +29,7 @@ from notyet.config.document import did_you_mean
 from notyet.core.gate import Command
 from notyet.core.remote import remote_from
 from notyet.core.text import clean, listed, visible
-from notyet.core.verdict import Allow, Block, Halt, Problem
+from notyet.core.verdict import UNCHECKED, Allow, Block, Halt, Problem
 from notyet.errors import NotyetError
 from notyet.hook.process import written
 from notyet.run.groups import sweep
@@ -29,6 +37,7 @@ from notyet.run.groups import sweep
 if TYPE_CHECKING:
     from typing import Any, TextIO
 
+    from notyet.cli.formats import Status
     from notyet.cli.terminal import Cell
     from notyet.core.gate import Gate, Source
     from notyet.core.verdict import Answer, Decision, Report
@@ -42,6 +51,7 @@ EXAMPLES = (
     ("notyet check --payload stop.json", "as for what a host really sent"),
     ("notyet check --answer 'tests=block:Fix the tests.'", "as if this gate had answered so"),
     ("notyet check --json", "for programs"),
+    ("notyet check --format github --format junit=gates.xml", "for CI"),
 )
 _USAGE = _NOT_RUN = 2  # exit codes
 
@@ -60,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=_seconds, metavar="S", help="seconds that the host waits for an answer"
     )
-    parser.add_argument("--json", action="store_true", help="for programs")
+    add_format_options(parser)
     add_event_options(parser)
 
 
@@ -87,18 +97,24 @@ def run(args: argparse.Namespace) -> int:
     if os.environ.get("NOTYET_INSIDE"):  # it would run itself, for ever (E11)
         return refuse("check", "this runs inside a gate, and a gate does not run the gates", _USAGE)
     try:
+        outputs = chosen(args)
+    except ValueError as error:
+        return refuse("check", str(error), _USAGE)
+    try:
         done = _rehearse(args, cwd)
     except NotyetError as error:
-        return refuse("check", visible(str(error)), _USAGE)
+        return refused("check", outputs, visible(str(error)), _USAGE)
     if done.unknown:
-        return refuse("check", visible(_unknown(done)), _USAGE)
+        return refused("check", outputs, visible(_unknown(done)), _USAGE)
     if done.trouble:
         refuse("check", done.trouble)
-    if args.json:
-        print(json_line(json_of(done, args.as_host)))
-    else:
-        Show(sys.stdout, cwd).all(done, args.as_host)
-    if done.is_unchecked:
+    printers = {
+        "text": lambda stream: Show(stream, cwd).all(done, args.as_host),
+        "json": lambda stream: print(json_line(json_of(done, args.as_host)), file=stream),
+        **ci_printers("check", cases_of(done, cwd), _in_short(done)),
+    }
+    is_written = write_all("check", outputs, printers)
+    if done.is_unchecked or not is_written:
         return _NOT_RUN
     return 1 if done.blocks else 0
 
@@ -208,6 +224,80 @@ def _words(answer: Answer | None) -> str:
     return str(answer) if isinstance(answer, Problem) else ""
 
 
+def cases_of(done: Rehearsal, cwd: str) -> list[Case]:
+    """Return a check as cases: one per gate, and one for whatever else was not checked.
+
+    One of them failed or is an error if, and only if, the check does not exit with 0.
+    """
+    cases = [_case(report, done, cwd) for report in done.decision.reports]
+    for gate, why in done.not_applying:
+        is_named = gate.name in done.names
+        cases.append(
+            Case(
+                **_named_place(gate, cwd),
+                status="error" if is_named else "skipped",
+                message=f"{UNCHECKED}: {gate.name}: {why}" if is_named else why,
+            )
+        )
+    cases += [
+        Case(
+            name=file.path,
+            status="warning" if done.names else "error",
+            message=f"{UNCHECKED}: {visible(file.distrust)}",
+            file=relative(file.path, cwd),
+        )
+        for file in done.setup.untrusted
+    ]
+    cases += [
+        Case(name="notyet check", status="error", message=f"{UNCHECKED}: {visible(words)}")
+        for words in done.setup.unchecked
+    ]
+    said = _in_short(done)
+    if done.is_unchecked and not any(case.status == "error" for case in cases):
+        cases.append(Case(name="notyet check", status="error", message=said))
+    known = " ".join([said, *done.setup.distrust, *done.setup.unchecked])
+    broken = tuple(f"gate {case.name} " for case in cases if case.status == "error")
+    notes = [note for note in (done.trouble, *done.notes) if note and note not in known]
+    notes = [note for note in notes if not note.startswith(broken)]
+    cases += [Case(name="note", status="warning", message=visible(note)) for note in notes]
+    return cases
+
+
+def _in_short(done: Rehearsal) -> str:
+    return one_line(summary(done, done.decision)[0], _MAX_NOTE)
+
+
+def _case(report: Report, done: Rehearsal, cwd: str) -> Case:
+    """Return the case of a gate that applies."""
+    gate = next(gate for gate in done.setup.gates if gate.name == report.gate)
+    answer, is_not_run = report.answer, report.answer is None
+    failed = isinstance(answer, Block | Halt)
+    status: Status = "failed" if failed else "passed"
+    message = _title(report, gate) if failed else ""
+    if isinstance(answer, Problem) or (is_not_run and not done.blocks):
+        status, message = "error", f"{UNCHECKED}: {report.gate}: {answer or _how(report, done)}"
+    elif is_not_run:
+        status, message = "skipped", _how(report, done)
+    if report.observed and status in {"failed", "error"}:
+        status, message = "warning", f"{message} (it only observes)"
+    details = report.output
+    if message and not is_not_run:
+        details = "\n".join([*_printed(report), *_hint(gate)])
+    return Case(
+        **_named_place(gate, cwd),
+        status=status,
+        message=one_line(message, _MAX_NOTE),
+        details=details,
+        seconds=report.seconds,
+    )
+
+
+def _named_place(gate: Gate, cwd: str) -> dict[str, Any]:
+    """Return a gate's name, and the file and line that define it."""
+    place = _place(gate)
+    return {"name": gate.name, "file": relative(place["file"], cwd), "line": place["line"]}
+
+
 class Show:
     """Prints what came of a check."""
 
@@ -256,24 +346,17 @@ class Show:
         for report in done.decision.reports:
             if not isinstance(report.answer, Block | Halt | Problem):
                 continue
-            word, colour = result(report)
             gate = gates[report.gate]
-            assert isinstance(gate.check, Command)  # files hold no functions
-            where = _where(gate.source, self._cwd)
-            ended = report.exit if report.exit != "exit 0" else ""  # then it printed its answer
-            how = ", ".join(filter(None, (ended, where)))
-            title = (
-                f"{word.upper()} {report.gate}{f' ({how})' if how else ''}: {gate.check.first_line}"
-            )
-            self._line(one_line(title, _MAX_NOTE), "bold", colour)
+            title = _title(report, gate, _where(gate.source, self._cwd))
+            self._line(one_line(title, _MAX_NOTE), "bold", result(report)[1])
             lines = _printed(report)
             if len(lines) > _MAX_LINES:
                 left_out = len(lines) - _MAX_LINES
                 self._line(f"  ... {left_out} lines left out (all: notyet check --json)", "dim")
             for line in lines[-_MAX_LINES:]:
                 self._line(f"{_INDENT}{cut(line, _MAX_NOTE)}".rstrip())
-            if gate.check.options.get("hint"):
-                self._line(f"Hint: {one_line(gate.check.options['hint'], _MAX_NOTE)}")
+            for line in _hint(gate):
+                self._line(line)
             self._line()
 
     def _list(self, title: str, rows: list[tuple[str, str]]) -> None:
@@ -349,6 +432,21 @@ def _how(report: Report, done: Rehearsal) -> str:
     return " · ".join(filter(None, (how, there, watched)))
 
 
+def _title(report: Report, gate: Gate, where: str = "") -> str:
+    """Return the title of a gate that failed: how it ended, and its command."""
+    assert isinstance(gate.check, Command)  # files hold no functions
+    ended = report.exit if report.exit != "exit 0" else ""  # then it printed its answer
+    how = ", ".join(filter(None, (ended, where)))
+    word = result(report)[0].upper()
+    return f"{word} {report.gate}{f' ({how})' if how else ''}: {gate.check.first_line}"
+
+
+def _hint(gate: Gate) -> list[str]:
+    assert isinstance(gate.check, Command)
+    hint = gate.check.options.get("hint")
+    return [f"Hint: {one_line(hint, _MAX_NOTE)}"] if hint else []
+
+
 def _printed(report: Report) -> list[str]:
     """Return the lines that a gate printed, or else said."""
     text = report.output if report.output.strip() else _words(report.answer)
@@ -361,7 +459,7 @@ def _where(source: Source | None, cwd: str) -> str:
     """Return the file and line of a gate, relative to a folder."""
     if source is None:
         return ""
-    file = visible(source.file.removeprefix(cwd.rstrip("/") + "/"))
+    file = visible(relative(source.file, cwd))
     return f"{file}:{source.line}" if source.line else file
 
 

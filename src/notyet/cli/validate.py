@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from notyet.cli.formats import (
+    Case,
+    add_format_options,
+    chosen,
+    ci_printers,
+    refused,
+    relative,
+    write_all,
+)
 from notyet.cli.person import refuse
 from notyet.cli.streams import json_line
 from notyet.cli.terminal import Style, counted
@@ -36,8 +44,9 @@ from notyet.status.host_faults import waits_here
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
-    from typing import Any
+    from typing import TextIO
 
+    from notyet.cli.formats import Status
     from notyet.status.host_faults import Wait
 
 SUMMARY = "check configuration files, and report every mistake at once"
@@ -45,6 +54,7 @@ EXAMPLES = (
     ("notyet validate", "all files that apply here, trusted or not"),
     ("notyet validate notyet.toml .claude/settings.json", "these files"),
     ("notyet validate --json", "one JSON object, for a program"),
+    ("notyet validate --format github", "annotations, for GitHub"),
 )
 
 
@@ -67,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a notyet.toml, a file of a host, or a folder (default: all files that apply here)",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_format_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -80,17 +90,22 @@ def run(args: argparse.Namespace) -> int:
     )
     if "" in args.files:
         wrong = "a file name is empty; name a file, or none to check all files here"
+    try:
+        outputs = chosen(args)
+    except ValueError as error:
+        return refuse("validate", str(error))
     if wrong:
-        if args.json:
-            print(json_line({"ok": False, "files": []}))
-        return refuse("validate", wrong)
+        write_all("validate", outputs, {"json": lambda stream: print(_json([]), file=stream)})
+        return refused("validate", outputs, wrong, 1)
     waits = waits_here(cwd, environ)
     checked = [_check(file, waits) for file in files]
-    if args.json:
-        print(json_line(_plain(checked)))
-    else:
-        _show(checked)
-    return 1 if any(one.mistakes for one in checked) else 0
+    printers = {
+        "text": lambda stream: _show(checked, stream),
+        "json": lambda stream: print(_json(checked), file=stream),
+        **ci_printers("validate", _cases(checked), _summary(checked)[0]),
+    }
+    is_written = write_all("validate", outputs, printers)
+    return 1 if not is_written or any(one.mistakes for one in checked) else 0
 
 
 def files_named(paths: Sequence[str], environ: Mapping[str, str]) -> list[ConfigFile]:
@@ -190,18 +205,44 @@ def _shortened(mistake: Mistake) -> Mistake:
 
 
 def _relative(path: str) -> str:
-    """Return a path relative to this folder, if it is below it."""
-    return path.removeprefix(os.path.realpath(os.getcwd()).rstrip("/") + "/")
+    return relative(path, os.getcwd())
 
 
-def _show(checked: Sequence[Checked]) -> None:
-    paint = Style(sys.stdout).paint
+def _cases(checked: Sequence[Checked]) -> list[Case]:
+    """Return each mistake and warning as a case, and each file that has no mistake."""
+    cases = []
+    for one in checked:
+        found: list[tuple[Status, Mistake]] = [("failed", mistake) for mistake in one.mistakes]
+        found += [("warning", warning) for warning in one.warnings]
+        cases += [
+            Case(
+                name=visible(str(mistake)),
+                status=status,
+                message=visible(mistake.message + (f" ({mistake.hint})" if mistake.hint else "")),
+                file=mistake.file,
+                line=mistake.line,
+                column=mistake.column,
+            )
+            for status, mistake in found
+        ]
+        if not one.mistakes:
+            cases.append(Case(name=visible(one.path), status="passed", file=one.path))
+    return cases
+
+
+def _show(checked: Sequence[Checked], stream: TextIO) -> None:
+    paint = Style(stream).paint
     for one in checked:
         for mistake in one.mistakes:
-            print(paint(visible(str(mistake)), "red"))
+            print(paint(visible(str(mistake)), "red"), file=stream)
         for warning in one.warnings:
             marked = replace(warning, message=f"warning: {warning.message}")
-            print(paint(visible(str(marked)), "yellow"))
+            print(paint(visible(str(marked)), "yellow"), file=stream)
+    print(paint(*_summary(checked)), file=stream)
+
+
+def _summary(checked: Sequence[Checked]) -> tuple[str, str]:
+    """Return what was found in one line, and its colour."""
     mistakes = sum(len(one.mistakes) for one in checked)
     warnings = sum(len(one.warnings) for one in checked)
     gates = sum(one.gates for one in checked)
@@ -209,20 +250,19 @@ def _show(checked: Sequence[Checked]) -> None:
     found = [counted(n, word) for n, word in ((mistakes, "mistake"), (warnings, "warning")) if n]
     colour = "red" if mistakes else "yellow" if warnings else "green"
     result = " and ".join(found) or f"no mistakes ({counted(gates, 'gate')})"
-    print(paint(f"{where}: {result}", colour))
+    return f"{where}: {result}", colour
 
 
-def _plain(checked: Sequence[Checked]) -> dict[str, Any]:
-    return {
-        "ok": not any(one.mistakes for one in checked),
-        "files": [
-            {
-                "path": one.path,
-                "kind": one.kind,
-                "gates": one.gates,
-                "mistakes": [as_dict(mistake) for mistake in one.mistakes],
-                "warnings": [as_dict(warning) for warning in one.warnings],
-            }
-            for one in checked
-        ],
-    }
+def _json(checked: Sequence[Checked]) -> str:
+    is_ok = bool(checked) and not any(one.mistakes for one in checked)
+    files = [
+        {
+            "path": one.path,
+            "kind": one.kind,
+            "gates": one.gates,
+            "mistakes": [as_dict(mistake) for mistake in one.mistakes],
+            "warnings": [as_dict(warning) for warning in one.warnings],
+        }
+        for one in checked
+    ]
+    return json_line({"ok": is_ok, "files": files})
