@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-clients test-frameworks test-bench test-browser test-postgres lint format bench bench-quick soak soak-fleet fleet-demo docs docs-site record clean
+.PHONY: help demo test test-clients test-frameworks test-bench test-browser test-postgres lint format bench bench-quick soak soak-fleet fleet-demo docs docs-site package record clean
 
 help:
 	@echo "make demo    scripted agents meet the gates"
@@ -21,6 +21,7 @@ help:
 	@echo "make fleet-demo  PostgreSQL, two workers and twenty scripted agents; a worker is killed, the database crashes"
 	@echo "make docs    rewrite the generated parts of docs/"
 	@echo "make docs-site  build the site of the documentation in build/site, and check its links"
+	@echo "make package  build the wheel and the sdist twice, check both, and try the action, the hooks and the schema with their tools"
 	@echo "make record  draw docs/demo.svg, take docs/pictures and record the sessions in docs/how-to anew, with the real programs"
 	@echo "make format  let ruff format and fix the code"
 
@@ -81,6 +82,9 @@ docs: $(VENV)/ready
 docs-site: build/site-venv/ready
 	@build/site-venv/bin/python tools/docs_site.py
 
+package: $(VENV)/ready build/package-venv/ready
+	@$(BIN)/python tools/package.py
+
 record: $(VENV)/browser
 	@$(BIN)/python tools/picture.py
 	@PICTURES=write $(BIN)/pytest -q tests/browser/test_pictures.py
@@ -111,6 +115,11 @@ $(VENV)/ready: $(VENV)/installed
 # The same with what drives a browser.
 $(VENV)/browser: $(VENV)/ready requirements/browser.txt
 	@$(PIP) --requirement requirements/browser.txt
+	@touch $@
+
+build/package-venv/ready: requirements/package.txt | supported-python
+	@$(PYTHON) -m venv build/package-venv
+	@build/package-venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/package.txt
 	@touch $@
 
 build/site-venv/ready: requirements/site.txt | supported-python

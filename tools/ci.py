@@ -36,6 +36,7 @@ PARTS = [
     Part("clients", 25, ["make", "test-clients"]),
     Part("frameworks", 10, ["make", "test-frameworks"]),
     Part("site", 2, ["make", "docs-site"]),
+    Part("package", 2, ["make", "package"]),
     Part("bench", 3, ["make", "test-bench"]),
     Part("soak", 12, ["make", "soak"]),
 ]

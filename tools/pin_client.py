@@ -2,6 +2,7 @@
 
     pin_client.py npm qwen @qwen-code/qwen-code@0.24.4
     pin_client.py pip vibe mistral-vibe==3.0.3
+    pin_client.py tools package twine==7.0.0    # requirements/package.txt
 
 npm's lock has no addresses of a registry in it, only digests. Packages of Python are pinned for
 each Python of this machine that is new enough.
@@ -27,8 +28,11 @@ def main(kind: str, name: str, *packages: str) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         if kind == "npm":
             pin_npm(name, packages, Path(scratch))
-        else:
-            pin_pip(name, packages, Path(scratch))
+            return 0
+        pythons, file = found_pythons(dict(os.environ)), LOCKS / f"{name}.txt"
+        if kind == "tools":  # which run in our own Python, too
+            pythons, file = [sys.executable, *pythons], LOCKS.parent / f"{name}.txt"
+        pin_pip(file, pythons, packages, Path(scratch))
     return 0
 
 
@@ -58,10 +62,10 @@ def pin_npm(name: str, packages: tuple[str, ...], scratch: Path) -> None:
     print(f"{folder}: {len(lock['packages']) - 1} packages")
 
 
-def pin_pip(name: str, packages: tuple[str, ...], scratch: Path) -> None:
+def pin_pip(file: Path, pythons: list[str], packages: tuple[str, ...], scratch: Path) -> None:
     """Ask the pip of each Python what it would install."""
     digests: dict[str, set[str]] = {}
-    for number, python in enumerate(found_pythons(dict(os.environ))):
+    for number, python in enumerate(pythons):
         own = scratch / str(number)
         subprocess.run([python, "-m", "venv", str(own)], check=True)
         report = own / "report.json"
@@ -76,9 +80,9 @@ def pin_pip(name: str, packages: tuple[str, ...], scratch: Path) -> None:
     for pinned, known in sorted(digests.items()):
         hashes = [f"    --hash=sha256:{digest}" for digest in sorted(known)]
         lines.append(" \\\n".join([pinned, *hashes]) + "\n")
-    LOCKS.mkdir(parents=True, exist_ok=True)
-    (LOCKS / f"{name}.txt").write_text("".join(lines))
-    print(f"{LOCKS / name}.txt: {len(digests)} packages")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(lines))
+    print(f"{file}: {len(digests)} packages")
 
 
 if __name__ == "__main__":
