@@ -84,6 +84,7 @@ docs-site: build/site-venv/ready
 
 package: $(VENV)/ready build/package-venv/ready
 	@$(BIN)/python tools/package.py
+	@$(BIN)/pytest -q --timeout 600 tests/package
 
 record: $(VENV)/browser
 	@$(BIN)/python tools/picture.py

@@ -11,7 +11,10 @@ import sshd as sshd_program
 import stores
 
 # Real programs, which are fetched first, the benchmark and the browser: only if named.
-APART = [os.path.join(os.path.dirname(__file__), name) for name in ("clients", "bench", "browser")]
+APART = [
+    os.path.join(os.path.dirname(__file__), name)
+    for name in ("clients", "bench", "browser", "package")
+]
 
 
 def pytest_addoption(parser):
