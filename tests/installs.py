@@ -15,7 +15,7 @@ import sys; from notyet.cli.main import main; sys.exit(main(sys.argv[1:]))
 """
 
 
-_QUESTION = re.compile(rb"\[y/N\]|\[Y/n\]")
+_QUESTION = re.compile(rb"\[y/N\]|\[Y/n\]|\n> ")
 
 
 def command_line(*argv):
@@ -62,10 +62,9 @@ def converse(folder, argv, answers, before=lambda: None):
                 break
             seen += part
         before()
-        if callable(answer):  # something else than a word
-            answer(started)
-        else:
-            os.write(master, answer)
+        word = answer(started) if callable(answer) else answer  # or something else than a word
+        if word:
+            os.write(master, word)
     while part := _read(master):
         seen += part
     os.close(master)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from dataclasses import replace
@@ -35,7 +36,6 @@ from notyet.install.settings import (
 )
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable, Mapping
     from typing import Literal
 
@@ -85,6 +85,14 @@ def run(args: argparse.Namespace) -> int:
     return guarded("install", args, lambda screen: _install(screen, host, args, seconds))
 
 
+def register(name: str) -> int:
+    """Register with a host that the user agreed to, and print that in few words."""
+    args = argparse.Namespace(host=name, scope="", trust=False, dry_run=False, yes=True)
+    args.is_brief, args.timeout = True, None
+    host = settings_of(name)
+    return guarded("install", args, lambda screen: _install(screen, host, args, HOOK_TIMEOUT))
+
+
 def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: int) -> int:
     environ = os.environ
     file = host.target(args.scope or "user", os.getcwd(), environ)
@@ -105,12 +113,10 @@ def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: 
             _lay(start)
             screen.done("renewed the launcher", folder=start.folder)
     elif outcome == "done":
-        screen.done(
-            f"installed for {host.title}: {', '.join(host.events)}",
-            file=file.path,
-            command=wanted[0].command,
-            timeout=_timeouts(host, seconds),
-        )
+        facts = {"file": file.path, "command": wanted[0].command}
+        facts["timeout"] = _timeouts(host, seconds)
+        short = f"registered with {host.title}: {visible(file.path)}"
+        screen.done(f"installed for {host.title}: {', '.join(host.events)}", short, **facts)
         screen.report_trust(f"{host.title}'s trust follows its hooks")
     screen.note(start.note)
     _note_longest(screen, host, seconds if args.timeout else 0)
@@ -121,7 +127,7 @@ def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: 
         screen.next(host.approve)
     for line in host.advice(file, os.getcwd()):
         screen.next(line)
-    if args.dry_run:
+    if args.dry_run or screen.is_brief:
         return 0
     is_gated = _offer_gates(screen, args)
     screen.next(f"check the setup with: notyet status {host.name}")
@@ -295,8 +301,9 @@ class Screen:
         self.change: Change | None = None  # the last one that was settled
         self.first: Callable[[], None] = lambda: None  # to do before one is written
         self.paint = Style(sys.stdout).paint
+        self.is_brief: bool = getattr(args, "is_brief", False)
         # With --yes and no terminal, print only what was done.
-        self._shows = self.is_dry or not self._yes or sys.stdout.isatty()
+        self._shows = self.is_dry or not self._yes or (sys.stdout.isatty() and not self.is_brief)
 
     def settle(self, host: Settings, file: SettingsFile, change: Change, do: str) -> Outcome:
         """Show what would change, ask, and write it. Raises NotyetError and OSError."""
@@ -366,8 +373,11 @@ class Screen:
         for line in change.diff():
             print(f"  {self.paint(visible(line), _COLOURS.get(line[:1], 'dim'))}")
 
-    def done(self, words: str, **facts: str) -> None:
-        """Print what was done, and facts about it."""
+    def done(self, words: str, short: str = "", **facts: str) -> None:
+        """Print what was done, and facts about it; in brief only the short words for it."""
+        if self.is_brief and short:
+            print(self.paint(short, "green"))
+            return
         print(self.paint(words, "green"))
         facts["backup"] = self._backup
         facts = {name: fact for name, fact in facts.items() if fact}

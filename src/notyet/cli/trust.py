@@ -416,10 +416,13 @@ def offer(
     environ: Mapping[str, str],
     show: Show,
     declined: str = "nothing was changed",
+    *,
+    is_shown: bool = False,
 ) -> bool:
     """Show one file, and trust it if a person agrees; return True if it is trusted.
 
-    `declined` is printed if the person does not agree.
+    `declined` is printed if the person does not agree. `is_shown` says that the person has seen
+    all commands of the file.
     """
     try:
         found = candidate(file, environ)
@@ -430,7 +433,8 @@ def offer(
     if same:
         print(f"{visible(file.path)} is the same as {visible(same)} here; it needs no trust")
         return True
-    show.file(found)
+    if not is_shown:
+        show.file(found)
     if consent == "refused" or (found.is_trusted and not found.is_outdated):
         return found.is_trusted
     if found.settings.mistakes:

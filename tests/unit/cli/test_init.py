@@ -70,7 +70,8 @@ def test_a_file_is_written_where_no_tool_is_installed_and_what_to_install_is_sai
     said = capsys.readouterr().out
     assert "cannot run yet: tests (npm is not installed; install npm, then run: npm ci)" in said
     assert "trusted: 2 gates of this file in force now" in said
-    assert "next: install npm, then run: npm ci; install make; then: notyet check" in said
+    now = "Try it now: install npm, then run: npm ci; install make; then: notyet check"
+    assert said.splitlines()[-1] == now
 
 
 def test_without_a_trial_the_file_is_written_and_nothing_is_run(shop, capsys):
@@ -174,11 +175,11 @@ def test_who_agrees_to_gates_here_agrees_to_nothing_for_all_projects(shop, home,
 def test_a_host_that_is_here_is_registered_for_who_asks_for_that(shop, home, capsys):
     (home / ".claude").mkdir()
     assert main(["init", "--yes", "--install"]) == 0
-    assert "installed for Claude Code" in capsys.readouterr().out
+    assert "registered with Claude Code: " in capsys.readouterr().out
     assert "notyet" in (home / ".claude" / "settings.json").read_text()
     (shop / "notyet.toml").unlink()
     assert main(["init", "--yes", "--install"]) == 0
-    assert "installed for Claude Code" not in capsys.readouterr().out
+    assert "registered with Claude Code: " not in capsys.readouterr().out
 
 
 def test_a_host_is_found_by_its_program(shop, home, tmp_path, monkeypatch, capsys):
@@ -188,35 +189,99 @@ def test_a_host_is_found_by_its_program(shop, home, tmp_path, monkeypatch, capsy
     codex.chmod(0o755)
     monkeypatch.setenv("PATH", f"{codex.parent}:{os.environ['PATH']}")
     assert main(["init", "--yes", "--install"]) == 0
-    assert "installed for Codex" in capsys.readouterr().out
+    assert "registered with Codex" in capsys.readouterr().out
 
 
 @pytest.mark.rule("N5")
 @pytest.mark.parametrize("answer", [b"\n", b"y\n"])
-def test_a_person_is_asked_once_before_anything_is_run_and_enter_accepts(shop, home, answer):
+def test_one_screen_shows_everything_before_anything_is_run_and_enter_accepts_it(
+    shop, home, answer
+):
     (home / ".claude").mkdir()
-    code, seen = converse(shop, ["init"], [answer, b"\n"])
-    assert code == 0
+
+    def enter(started):
+        assert not (shop / "ran").exists()
+        assert os.listdir(home / ".claude") == []
+        return answer
+
+    code, seen = converse(shop, ["init"], [enter])
+    assert code == 0, seen
     order = [
-        "tests  Makefile:1  make test",
-        "Run each once, write notyet.toml and trust it? [Y/n]",
+        "Found in this folder; nothing ran yet:",
+        "[x] 1  lint   Makefile:3  make lint",
+        "[x] 2  tests  Makefile:1  make test",
+        "[x] 3  Claude Code",
+        "Enter  run each gate once, write and trust notyet.toml, register notyet with Claude Code",
+        "w      the same without running the gates",
+        "q      quit; nothing is changed",
         "tests  passed",
         "wrote ",
         "trusted: 2 gates",
-        "Register notyet with Claude Code? [y/N]",
-        "next: ",
+        "registered with Claude Code: ",
+        "note: failed, so it only watches for now: lint",
+        "Try it now: notyet check; then ask Claude Code for a change",
     ]
-    places = [seen.index(words) for words in order]
-    assert places == sorted(places)
-    assert os.listdir(home / ".claude") == []
+    places = [seen.find(words) for words in order]
+    assert places == sorted(places), seen
+    assert -1 not in places, (order, seen)
+    assert seen.rstrip().rpartition("\n")[2].startswith("Try it now: ")
+    assert "notyet" in (home / ".claude" / "settings.json").read_text()
 
 
-def test_a_person_may_decline(shop):
-    code, seen = converse(shop, ["init", "--no-try"], [b"n\n"])
+@pytest.mark.parametrize(
+    ("options", "answers"), [([], [b"w\n"]), (["--no-try"], [b"\n"]), ([], [b"1 2\n", b"\n"])]
+)
+def test_the_file_can_be_written_without_running_anything(shop, options, answers):
+    code, seen = converse(shop, ["init", *options], answers)
+    assert code == 0
+    assert ("the same without running the gates" in seen) is (not options)
+    assert not (shop / "ran").exists()
+    text = (shop / "notyet.toml").read_text()
+    if answers == [b"1 2\n", b"\n"]:  # both are unmarked
+        assert tomllib.loads(text) == {}
+        assert (
+            "# Makefile:1, left out: not marked when `notyet init` asked\n# [gates.tests]" in text
+        )
+        assert "Try it now: write a gate into notyet.toml, then run: notyet trust" in seen
+    else:
+        assert gates(shop) == {"lint": {"run": "make lint"}, "tests": {"run": "make test"}}
+        assert "trusted: 2 gates" in seen
+        assert seen.rstrip().endswith("Try it now: notyet check")
+
+
+@pytest.mark.rule("N5")
+def test_only_what_is_marked_is_run_written_and_registered_with(shop, home):
+    (home / ".claude").mkdir()
+    (home / ".codex").mkdir()
+    wrong = [b"9\n", b"hello\n"]
+    code, seen = converse(shop, ["init"], [*wrong, b"2, 3\n", b"3\n", b"4\n", b"\n"])
+    assert code == 0
+    assert "'9' is none of these:" in seen
+    assert "'hello' is none of these:" in seen
+    assert not (shop / "ran").exists()
+    assert set(gates(shop)) == {"lint"}
+    assert os.listdir(home / ".claude") == ["settings.json"]
+    assert os.listdir(home / ".codex") == []
+
+
+def test_where_nothing_is_found_a_gate_can_be_typed(place):
+    code, seen = converse(place, ["init"], [b"+ echo tested > typed; true\n", b"\n"])
+    assert code == 0
+    assert "No tests or linters were found in this folder." in seen
+    assert gates(place) == {"tests": {"run": "echo tested > typed; true"}}
+    assert "# typed by you, passed in " in (place / "notyet.toml").read_text()
+    assert (place / "typed").read_text() == "tested\n"
+
+
+@pytest.mark.parametrize("answer", [b"n\n", b"q\n", b"\x04"])
+def test_a_person_may_decline(shop, home, answer):
+    (home / ".claude").mkdir()
+    code, seen = converse(shop, ["init", "--no-try"], [answer])
     assert code == 1
-    assert "Write notyet.toml and trust it? [Y/n]" in seen
+    assert "Enter  write and trust notyet.toml, register notyet with Claude Code" in seen
     assert "nothing was changed" in seen
     assert not (shop / "notyet.toml").exists()
+    assert os.listdir(home / ".claude") == []
 
 
 def test_breaking_off_at_the_question_leaves_nothing(shop):

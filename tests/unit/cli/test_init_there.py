@@ -149,7 +149,7 @@ def test_an_update_trusts_no_change_that_was_not_shown_for_it(shop, capsys):
     assert main(["init", "--update", "--yes", "--no-try"]) == 1
     shown = said(capsys)
     assert "in force now" not in shown
-    assert "next: review the file, then put it into force with: notyet trust" in shown
+    assert "Try it now: review the file, then put it into force: notyet trust" in shown
 
 
 @pytest.mark.parametrize("text", ["[gates\n", "gates = 5\n"])
@@ -177,7 +177,7 @@ def test_an_update_leaves_a_link_alone_and_asks_otherwise(shop, capsys):
     (shop / "notyet.toml").write_text("")
     code, seen = converse(shop, ["init", "--update"], [b"n\n"])
     assert code == 1
-    assert "Run each once, add them to notyet.toml and trust it? [Y/n]" in seen
+    assert "Enter  run each gate once, add to notyet.toml and trust it" in seen
     assert (shop / "notyet.toml").read_text() == ""
 
 

@@ -190,7 +190,7 @@ def test_a_terminal_shows_what_is_tried_what_it_prints_and_how_many_are_left(tmp
     makefile = f"lint:\n\t@echo fine\ntest:\n\t@echo begun; {slow}\n"
     (folder / "Makefile").write_text(f".PHONY: lint test\n{makefile}")
     with Terminal(folder, *command_line("init"), NO_COLOR="1") as terminal:
-        terminal.until(r"trust it\? \[Y/n\]")
+        terminal.until(r"\n>\Z")
         terminal.press(b"\n")
         terminal.until(
             r"\nlint +passed .*\n  \S tests +\d+\.\d s  begun\n  1 of 2 done  ━{15}─{15}\Z"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
@@ -11,11 +10,12 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from notyet.cli import install
+from notyet.cli.init.review import Review
 from notyet.cli.init.text import file_text, gates_text, text_with
 from notyet.cli.init.trial import Trial, missing_before, run_once
-from notyet.cli.person import agreed, refuse, why_refused
+from notyet.cli.person import refuse, why_refused
 from notyet.cli.progress import Progress
-from notyet.cli.terminal import Style, table
+from notyet.cli.terminal import Style, folded
 from notyet.cli.trust import Show, offer
 from notyet.config.files import ConfigFile
 from notyet.config.find import FILE_NAME, KIND_NOTYET, above, known_as, root_of, user_folder
@@ -27,6 +27,7 @@ from notyet.install.settings import installable, settings_of
 from notyet.project import detect
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Mapping, Sequence
 
     from notyet.cli.trust import Consent
@@ -37,14 +38,14 @@ if TYPE_CHECKING:
 
 SUMMARY = "detect tests and linters, run them once, write notyet.toml"
 EXAMPLES = (
-    ("notyet init", "detect, ask once, then run each command, write notyet.toml and trust it"),
+    ("notyet init", "detect, show one screen to review, then write notyet.toml and trust it"),
     ("notyet init --dry-run", "print the file that would be written; run and change nothing"),
     ("notyet init --no-try", "write and trust the file without running the commands"),
     ("notyet init --update", "add gates that were found since to the file that is there"),
     ("notyet init --yes", "do not ask; hosts are left alone"),
     ("notyet init --yes --install", "do not ask, and register with the hosts that are installed"),
 )
-_WIDE = 2000
+_UNMARKED = "not marked when `notyet init` asked"
 _COLOURS = {"passed": "green", "failed": "yellow", "left out": "red"}
 
 
@@ -104,6 +105,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _note(words: str) -> None:
+    sys.stdout.flush()  # keeps the order if both go to one file
     print(Style(sys.stderr).paint(f"note: {visible(words)}", "yellow"), file=sys.stderr)
 
 
@@ -116,9 +118,12 @@ class _Init:
         self._file = ConfigFile(path=path, kind=KIND_NOTYET)
         self._args = args
         self._paint = Style(sys.stdout).paint
+        self._runs = not args.no_try  # each command, once
+        self._unmarked: set[str] = set()  # gates that the user does not want
+        self._hosts: list[str] = []  # to register with
 
     def create(self, detected: Detected) -> int:
-        """Show, run, write, trust; then offer to register with hosts."""
+        """Show what was found and ask; then run, write, trust, and register with hosts."""
         try:
             # Before commands run for minutes.
             tempfile.TemporaryFile(dir=self._folder).close()
@@ -139,27 +144,32 @@ class _Init:
             for name, inner in members.items()
             for one in inner
         ]
-        if not found and not shown:
-            print(f"no tests or linters were found in {visible(self._folder)}")
-        files = f"{FILE_NAME} with an example" if not found and not shown else FILE_NAME
-        files += f" here and in {len(members)} members" * bool(members)
-        if not self._review([*found, *shown], f"write {files}"):
+        files = FILE_NAME + f" here and in {len(members)} members" * bool(members)
+        self._hosts = [] if self._args.no_install else hosts_to_offer(self._folder, os.environ)
+        added = self._review([*found, *shown], f"write and trust {files}")
+        if added is None:
             print("nothing was changed")
             return 1
+        found += added
         tried = self._try({"": found, **members})
         trials = tried.pop("")
+        text = file_text(trials, self._folder, detected.globs)
         try:
             # A file that the user wrote meanwhile is kept.
             with open(self._path, "x", encoding="utf-8") as file:
-                file.write(file_text(trials, self._folder, detected.globs))
+                file.write(text)
         except OSError as error:
             return refuse("init", f"{visible(self._path)}: {error.strerror}; nothing was changed")
         print(f"wrote {visible(self._path)}")
         written = [self._write_member(*item) for item in tried.items()]
         every = [*trials, *chain(*tried.values())]
         has_gates = any(trial.result != "left out" for trial in every)
-        code = self._finish(every, has_gates=has_gates, is_agreed=True)
-        return code if all(written) else 1
+        is_trusted = has_gates and offer(
+            self._file, "given", os.environ, Show("init"), is_shown=True
+        )
+        self._install()
+        self._say_next(every, has_gates=has_gates, is_trusted=is_trusted)
+        return 0 if all(written) and (is_trusted or not has_gates) else 1
 
     def _write_member(self, name: str, trials: Sequence[Trial]) -> bool:
         """Write and trust the file of a member; return True if it has no gate, or is trusted."""
@@ -173,7 +183,8 @@ class _Init:
             _note(f"{path}: {error.strerror}; it is left alone")
             return False
         print(f"wrote {visible(path)}")
-        return offer(ConfigFile(path=path, kind=KIND_NOTYET), "given", os.environ, Show("init"))
+        member = ConfigFile(path=path, kind=KIND_NOTYET)
+        return offer(member, "given", os.environ, Show("init"), is_shown=True)
 
     def extend(self, found: Sequence[Proposal]) -> int:
         """Add the gates that an existing file lacks; without --update, only print them."""
@@ -193,9 +204,11 @@ class _Init:
         if self._args.dry_run:
             print(text_with(known.text, [Trial(proposal) for proposal in missing]), end="")
             return 0
-        if not self._review(missing, f"add {'it' if len(missing) == 1 else 'them'} to {FILE_NAME}"):
+        added = self._review(missing, f"add to {FILE_NAME} and trust it")
+        if added is None:
             print("nothing was changed")
             return 1
+        missing += added
         trials = [trial for trial in self._try({"": missing})[""] if trial.result != "left out"]
         text = text_with(known.text, trials) if trials else known.text
         try:
@@ -206,30 +219,30 @@ class _Init:
             return refuse("init", f"{name}: {error.strerror}; nothing was changed")
         print(f"added {len(trials)} gate{'s' * (len(trials) != 1)} to {name}")
         # Other changes in the file are not what the user has agreed to.
-        return self._finish(trials, has_gates=True, is_agreed=_is_in_force(known))
+        is_agreed = _is_in_force(known)
+        consent: Consent = "given" if is_agreed else "refused" if self._args.yes else "asked"
+        declined = "none of its gates is in force"
+        is_trusted = offer(self._file, consent, os.environ, Show("init"), declined)
+        self._say_next(trials, has_gates=True, is_trusted=is_trusted)
+        return 0 if is_trusted else 1
 
-    def _review(self, found: Sequence[Proposal], do: str) -> bool:
-        """Print what was detected; return True if the user wants to go on."""
-        rows = [
-            (one.name, f"{one.file}:{one.line}", f"{one.shown}{f' (in {one.dir})' * bool(one.dir)}")
-            for one in found
-        ]
-        # Whole: a command that is to run must not be cut.
-        for line in table(("gate", "found in", "command"), rows, columns=_WIDE) if rows else ():
-            print(line)
-        lacking = [(one.name, missing_before(self._folder, one)) for one in found]
-        for why in dict.fromkeys(why for _, why in lacking if why):
-            names = ", ".join(name for name, other in lacking if other == why)
-            print(self._paint(f"cannot run yet: {names} ({visible(why)})", "yellow"))
-        print(end="\n" * bool(rows), flush=True)
-        if self._args.yes:
-            return True
-        runs = not self._args.no_try and any(not why for _, why in lacking)
-        each = "it" if len(found) == 1 else "each"
-        steps = [f"run {each} once"] * runs + [do] + ["trust it"] * bool(found)
-        words = " and ".join([", ".join(steps[:-1]), steps[-1]] if steps[1:] else steps)
-        purpose = "to run these commands, and to trust them" if found else f"to {do}"
-        return agreed(f"{words[0].upper()}{words[1:]}?", "init", purpose, default=True)
+    def _review(self, found: Sequence[Proposal], write: str) -> list[Proposal] | None:
+        """Print what was detected, and ask; return the gates that the user added, None for no."""
+        lacking = {one.name: missing_before(self._folder, one) for one in found}
+        cannot_run = {name: why for name, why in lacking.items() if why}
+        review = Review(list(found), cannot_run, self._hosts)
+        if self._args.yes or not sys.stdin.isatty():
+            review.print_gates()
+            if self._args.yes:
+                return []
+            purpose = "to run these commands, and to trust them" if found else f"to {write}"
+            refuse("init", f"not a terminal; add --yes {purpose}")
+            return None
+        answer = review.ask(write, can_run=self._runs)
+        self._runs = answer == "run"
+        self._unmarked = review.unmarked
+        self._hosts = [name for name in self._hosts if name not in review.unmarked_hosts]
+        return None if answer == "quit" else review.gates[len(found) :]
 
     def _try(self, found: Mapping[str, Sequence[Proposal]]) -> dict[str, list[Trial]]:
         """Run the commands of the project and of its members; return trials by member.
@@ -241,33 +254,35 @@ class _Init:
             for member, inner in found.items()
         }
         with Progress(keeps_ended=False) as progress:
-            if not self._args.no_try:
-                progress.jobs.planned([name for inner in named.values() for name in inner])
+            if self._runs:
+                every = [name for inner in named.values() for name in inner]
+                progress.jobs.planned([name for name in every if name not in self._unmarked])
             return {member: self._try_in(member, named[member], progress) for member in found}
 
     def _try_in(
         self, member: str, found: Mapping[str, Proposal], progress: Progress
     ) -> list[Trial]:
-        """Run commands in one folder, and print what came of each."""
+        """Run the marked commands of one folder, and print what came of each."""
         folder = os.path.join(self._folder, member)
-        trials = [Trial(proposal) for proposal in found.values()]
-        if self._args.no_try or not found:
-            return [
-                replace(trial, result="not installed", why=why)
-                if (why := missing_before(folder, trial.proposal))
-                else trial
-                for trial in trials
-            ]
+        trials = {name: Trial(proposal) for name, proposal in found.items()}
+        for name in trials.keys() & self._unmarked:
+            trials[name] = replace(trials[name], result="left out", why=_UNMARKED)
+        marked = {name: one for name, one in found.items() if name not in self._unmarked}
+        if not self._runs or not marked:
+            for name, one in marked.items():
+                if why := missing_before(folder, one):
+                    trials[name] = replace(trials[name], result="not installed", why=why)
+            return [*trials.values()]
 
         def note(words: str) -> None:
             with progress.hidden():
                 _note(words)
 
-        width = max(map(len, found))
-        results = []
-        tried = run_once(folder, found, file_text(trials), progress.jobs, note)
-        for name, trial in zip(found, tried, strict=True):
-            results.append(trial)
+        width = max(map(len, marked))
+        text = file_text([trials[name] for name in marked])
+        tried = run_once(folder, marked, text, progress.jobs, note)
+        for name, trial in zip(marked, tried, strict=True):
+            trials[name] = trial
             result = self._paint(f"{trial.result:<8}", _COLOURS.get(trial.result, "yellow"))
             why = f"  {self._paint(visible(trial.why), 'dim')}" if trial.why else ""
             took = f"  {trial.seconds:6.1f} s" if trial.seconds else ""
@@ -275,46 +290,51 @@ class _Init:
                 print(f"{visible(name):<{width}}  {result}{took}{why}", flush=True)
         with progress.hidden():
             print()
-        return results
+        return [*trials.values()]
 
-    def _finish(self, trials: Sequence[Trial], *, has_gates: bool, is_agreed: bool) -> int:
-        """Trust the file, offer to register with hosts, and say what to do next."""
-        consent: Consent = "given" if is_agreed else "refused" if self._args.yes else "asked"
-        show = Show("init")
-        is_trusted = has_gates and offer(
-            self._file, consent, os.environ, show, "none of its gates is in force"
-        )
-        if is_trusted and not self._args.no_install and not self._args.update:
-            self._install()
+    def _say_next(self, trials: Sequence[Trial], *, has_gates: bool, is_trusted: bool) -> None:
+        """Print what to try now; it is the last line."""
+        failing = [trial.proposal.name for trial in trials if trial.result == "failed"]
+        if failing and is_trusted:
+            _note(
+                f"failed, so it only watches for now: {', '.join(failing)}; to make it block, fix "
+                "it, delete its `observe` line, and run: notyet trust"
+            )
         lacking = [trial.why for trial in trials if trial.result == "not installed"]
-        installs = dict.fromkeys(why.rpartition("; ")[2] for why in lacking)
-        words = "run the gates now with: notyet check"
+        installs = [*dict.fromkeys(why.rpartition("; ")[2] for why in lacking)]
+        agent = self._agent()
+        words = "notyet check"
         if not has_gates:
-            words = f"write your gates into {FILE_NAME}, then run: notyet trust"
+            words = f"write a gate into {FILE_NAME}, then run: notyet trust"
         elif not is_trusted:
-            words = "review the file, then put it into force with: notyet trust"
+            words = "review the file, then put it into force: notyet trust"
         elif installs:
-            words = f"{'; '.join(installs)}; then: notyet check"
-        elif any(trial.result == "failed" for trial in trials):
-            words = "fix the failing checks, delete the `observe` lines, run: notyet trust"
-        print(f"{self._paint('next:', 'bold')} {visible(words)}")
-        return 0 if is_trusted or not has_gates else 1
+            words = f"{'; '.join(installs)}; then: notyet check".removeprefix("run: ")
+        elif agent:
+            words = f"notyet check; then ask {agent} for a change: its stop is checked, notyet log"
+            words += " shows it"
+        label = "Try it now: "
+        print(self._paint(label, "bold") + folded(visible(words), len(label)))
+
+    def _agent(self) -> str:
+        """Return a host here that calls us; empty for none."""
+        for name in installable():
+            host = settings_of(name)
+            if host.is_here(self._folder, os.environ) and host.found(self._folder, os.environ)[0]:
+                return host.title
+        return ""
 
     def _install(self) -> None:
-        """Offer `notyet install` for each host here that does not call us yet.
+        """Register with the hosts that the user marked; with --yes, only if that was asked for.
 
-        It registers for all projects, so that consent to this project's gates is not enough.
+        It counts for all projects, so that `--yes` to this project's gates is not enough.
         """
-        for name in hosts_to_offer(self._folder, os.environ):
+        for name in self._hosts:
             if self._args.yes and not self._args.install:
                 title = settings_of(name).title
                 print(f"{title} does not call notyet yet; register it with: notyet install {name}")
                 continue
-            print()
-            wanted = argparse.Namespace(
-                host=name, scope="", timeout=None, trust=False, dry_run=False, yes=self._args.yes
-            )
-            install.run(wanted)
+            install.register(name)
 
     def _leave_alone(
         self, name: str, known: Candidate, found: Sequence[Proposal], missing: Sequence[Proposal]

@@ -74,7 +74,8 @@ def gate_lines(trial: Trial) -> Iterator[str]:
         "left out": f", left out: {why}" if why else "",
         "not installed": f", not tried: {why}",
     }.get(trial.result, "")
-    yield f"# {visible(proposal.file)}:{proposal.line}{result}"
+    line = f":{proposal.line}" if proposal.line else ""
+    yield f"# {visible(proposal.file)}{line}{result}"
     uses, run = proposal.uses, proposal.run
     check = f"uses = {_quoted(uses)}" if uses else f"run = {_quoted(run)}"
     lines = [f"[gates.{proposal.name}]", check]
