@@ -24,7 +24,7 @@ from notyet.cli.rehearsal import AnswerOption, Rehearsal, rehearse
 from notyet.cli.signals import ended_in_order
 from notyet.cli.stop_options import add_event_options, described_stop
 from notyet.cli.streams import json_line
-from notyet.cli.terminal import Style, cut, one_line, table, width
+from notyet.cli.terminal import Style, cut, folded, one_line, table, width
 from notyet.config.document import did_you_mean
 from notyet.core.gate import Command
 from notyet.core.remote import remote_from
@@ -385,7 +385,7 @@ class Show:
             who = "it" if isinstance(verdict, Block) else "its user"
             command = " ".join(["notyet check", *map(shlex.quote, done.names), "--as"])
             more = f" (what {who} would read: {visible(command)} {done.event.host})"
-        self._line(one_line(words, _MAX_NOTE) + more, colour)
+        self._line(folded(one_line(words, _MAX_NOTE) + more, 0), colour)
         if at_a_stop:
             self._line(one_line(at_a_stop, _MAX_NOTE), "yellow")
 

@@ -34,6 +34,7 @@ from notyet.install.settings import (
     installable,
     settings_of,
 )
+from notyet.status.overview import near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -115,7 +116,7 @@ def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: 
     elif outcome == "done":
         facts = {"file": file.path, "command": wanted[0].command}
         facts["timeout"] = _timeouts(host, seconds)
-        short = f"registered with {host.title}: {visible(file.path)}"
+        short = f"registered with {host.title}: {visible(near(file.path, ''))}"
         screen.done(f"installed for {host.title}: {', '.join(host.events)}", short, **facts)
         screen.report_trust(f"{host.title}'s trust follows its hooks")
     screen.note(start.note)

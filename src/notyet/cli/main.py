@@ -84,7 +84,21 @@ EXAMPLES: Examples = (
     ("notyet log --since 2d", "the stops of the last two days"),
     ('notyet with codex "Fix the build."', "run an agent until its work passes"),
 )
-ALIASES = {"doctor": "status"}  # what people type who know other programs
+# What people type who know other programs.
+ALIASES = {"doctor": ["status"], "help": ["--help"], "version": ["--version"]}
+_MEANT = {
+    "add": "install",
+    "disable": "off",
+    "enable": "on",
+    "history": "log",
+    "remove": "uninstall",
+    "run": "check",
+    "setup": "init",
+    "stop": "off",
+    "test": "check",
+    "ui": "page",
+    "verify": "check",
+}
 # Errors of output that cannot be written; errors of files name the file.
 _UNWRITABLE = {errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG}
 _BY_SIGNAL = 128  # above this, an exit code says which signal ended us
@@ -190,7 +204,9 @@ def _command(name: str) -> Command:
 
 def parsed(words: list[str]) -> argparse.Namespace:
     """Parse a command line. Raises SystemExit for a wrong one."""
-    words = [ALIASES.get(words[0], words[0]), *words[1:]]
+    if words[0] == "help" and words[1:]:
+        words = [*words[1:2], "--help"]
+    words = [*ALIASES.get(words[0], words[:1]), *words[1:]]
     rest: list[str] = []
     if words[:1] in (["with"], ["acp"]) and "--" in words:  # what follows is the agent's
         at = words.index("--")
@@ -217,7 +233,8 @@ def _no_such(word: str) -> str:
     if word in installable():
         title = host_named(word).title
         return f"{word} is a host; to check the agents of {title}, run: notyet install {word}"
-    hint = did_you_mean(word, COMMANDS) or "see all commands with: notyet --help"
+    hint = f"did you mean `{_MEANT[word]}`?" if word in _MEANT else did_you_mean(word, COMMANDS)
+    hint = hint or "see all commands with: notyet --help"
     return f"there is no command {visible(bounded(word, 40))!r}; {hint}"
 
 

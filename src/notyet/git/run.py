@@ -20,7 +20,7 @@ else:
 FILTERED = "the repository names filters of its own"
 IGNORED = "git ignores this folder"
 LINKED = "`paths` lead through a link"
-NO_GIT = "there is no git outside of the project"
+NO_GIT = "no git is installed outside of this project; install git"
 NOT_NAMED = "`paths` name no file"
 ODD = "there are names or files that cannot be read"
 OUTSIDE = "it is not in a git repository"

@@ -14,7 +14,7 @@ from notyet.cli.log.stops import ELSEWHERE, show_stop, stop_table
 from notyet.cli.person import refuse
 from notyet.cli.progress import waiting
 from notyet.cli.streams import is_reader_gone, json_line
-from notyet.cli.terminal import one_line
+from notyet.cli.terminal import folded, one_line
 from notyet.cli.times import since_option, until_option
 from notyet.config.find import FILE_NAME, above, real_folder, root_of
 from notyet.config.load import retention
@@ -247,7 +247,7 @@ def _list(ledger: Ledger, wish: StopFilter, *, is_narrowed: bool, as_json: bool)
     """Print stops, the newest last."""
     found = numbers(ledger, wish)[::-1]
     if not found and not as_json:
-        print(_nothing(ledger, wish, is_narrowed=is_narrowed))
+        print(folded(_nothing(ledger, wish, is_narrowed=is_narrowed), 0))
     # All of a large ledger would not fit into memory: print part by part.
     some = list(parts(found))
     for number, ids in enumerate(some):
