@@ -191,7 +191,7 @@ class _Failed:
             return Comparison(new=now.run.failures, known=0, moved=0, unknown="")
         if base.run is None:
             raise Unsure("what failed when the session began could not be identified")
-        odd = surroundings(base.output, now.output)
+        odd = surroundings(_told(base), _told(now))
         if odd:
             raise Unsure(f"the run on the files of the session's start met: {visible(odd)}")
         found = compare(now.run, base.run, renames=renames, exit_now=now.code, exit_base=base.code)
@@ -334,6 +334,11 @@ class _Failed:
         beside = f", {before}" if known else ""
         tell = f"{self._question.gate}: {count}{beside}{came_and_went}"
         return Answer(reason="\n".join(parts), tell=tell)
+
+
+def _told(found: KnownRun) -> str:
+    """Return all that a run said about its failures; reports may say what the output does not."""
+    return "\n".join([found.output, *(found.run.details.values() if found.run else ())])
 
 
 def _files(question: Question) -> list[str] | None:

@@ -529,3 +529,50 @@ def test_nothing_is_left_behind(project):
     state = Path(os.environ["XDG_STATE_HOME"]) / "notyet"
     assert os.listdir(state / "baselines") == []
     assert not [name for name in os.listdir(state / "snapshots") if name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "TimeoutError('no answer')",
+        "OSError('timed out')",
+        "OSError('[Errno 98] Address already in use')",
+        "OSError('connect ECONNREFUSED 127.0.0.1:5432')",
+        "AssertionError('Timeout >1.0s')",
+    ],
+)
+@pytest.mark.parametrize("report", ["", "result.xml"], ids=["output", "report"])
+def test_a_failure_that_only_the_baseline_met_for_lack_of_something_is_no_old_one(
+    project, error, report
+):
+    project.put(
+        "test_double.py",
+        "import os\nfrom lib import double\n\ndef test_double():\n"
+        f"    if 'NOTYET_BASELINE' in os.environ:\n        raise {error}\n"
+        "    assert double(2) == 4\n",
+    )
+    project.begin()
+    project.put("lib.py", "def double(x):\n    return 3 * x\n")
+    quiet = f" --junitxml={report} -o junit_logging=no" if report else ""
+    answer = project.stop(f"{PYTEST}{quiet}", **{"report": report} if report else {})
+    assert is_unsure(answer), answer
+    assert "session's start met" in answer.reason
+
+
+def test_errors_whose_messages_pytest_cut_are_not_taken_for_the_same(project):
+    name = f"{'a_long_name/' * 6}test_broken.py"
+    project.put(name, "import nothing_of_that_name\n")
+    project.begin()
+    project.put(name, "1 / 0\n")
+    assert is_unsure(project.stop(f"{PYTEST} --tb=no"))
+
+
+def test_a_failure_beside_a_file_that_does_not_load_is_compared_without_its_lines(project):
+    project.put("test_broken.py", "1 / 0\n")
+    project.put(
+        "test_lib.py", "from lib import double\ndef test_old():\n    assert double(1) == 3\n"
+    )
+    project.begin()
+    project.put("lib.py", "def double(x):\n    return 1 + x if x == 1 else 'x'\n")
+    answer = project.stop(f"{PYTEST} --tb=line")
+    assert answer.tell == "tests: 1 new failure, 2 that were there at the start"

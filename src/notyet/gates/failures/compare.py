@@ -34,7 +34,10 @@ _SURROUNDINGS = re.compile(
     r"|operation not permitted|no such file or directory|\bENOENT\b|\bEACCES\b|\bEROFS\b|\bENOSPC\b"
     r"|cannot find module|cannot find package|modulenotfounderror|no module named"
     r"|command not found|cannot allocate memory|too many open files|connection refused"
-    r"|could not resolve host|temporary failure in name resolution",
+    r"|could not resolve host|temporary failure in name resolution"
+    r"|address already in use|\bEADDRINUSE\b|\bECONNREFUSED\b"
+    r"|\btimed out\b|time-?out(?:error|expired|exception)| timeout (?:\(?>|of \d)|\bETIMEDOUT\b"
+    r"|deadline ?exceeded|exceeds the deadline",
     re.IGNORECASE,
 )
 

@@ -156,6 +156,8 @@ def _entry(line: str, reports: _Reports, found: Found) -> str:
         if "::" in node:
             found.add(f"ERROR {node}", report.message or message, report.text)
         else:
+            # Without reports (--tb=no), pytest cuts the message, by which such errors differ.
+            found.complete &= bool(report.whole_message)
             found.add_load_error(node, report.whole_message or message, report.text)
     return ""
 
@@ -189,12 +191,13 @@ class _Reports:
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._reports: defaultdict[str, list[_Report]] = defaultdict(list)
-        starts = [at for at, line in enumerate(lines) if _HEADING.match(line)]
+        headings = [_HEADING.match(line) for line in lines]
+        starts = [at for at, line in enumerate(lines) if headings[at] or _REPORTS.match(line)]
         for at, after in spans(starts, len(lines)):
-            heading = _HEADING.match(lines[at])
-            body = [line for line in lines[at + 1 : after] if not _REPORTS.match(line)]
-            report = _Report(heading[1] if heading else "", body)
-            self._reports[report.heading].append(report)
+            heading = headings[at]
+            if heading:
+                report = _Report(heading[1], lines[at + 1 : after])
+                self._reports[report.heading].append(report)
 
     def take(self, node: str, part: str = "") -> _Report:
         path, _, name = node.partition("::")
