@@ -22,7 +22,7 @@ from notyet.core.text import clean, shortened, visible
 from notyet.gates.baseline import HEAD, run_on
 from notyet.gates.failures.compare import Comparison, compare, surroundings
 from notyet.gates.failures.reports import ReportError, read_contents, read_reports
-from notyet.gates.failures.text import read_output
+from notyet.gates.failures.text import other_errors, read_output
 from notyet.gates.known_runs import KnownRun, KnownRuns
 from notyet.gates.question import Answer
 from notyet.gates.session import NO_STATE, as_it_is, root_of, start_of
@@ -202,16 +202,20 @@ class _Failed:
         return found
 
     def _check_output(self, now: KnownRun, base: KnownRun, renames: Mapping[str, str]) -> None:
-        """Raise Unsure if the output names new failures that the report does not have.
+        """Raise Unsure if the output has failures or other errors that the report does not have.
 
-        Some reports leave out files that did not load.
+        Some reports leave out files that did not load, and all leave out limits for coverage.
         """
         text, text_then = (read_output(run.output, (self._root,)) for run in (now, base))
-        if text is None or text_then is None:
+        if text is not None and text_then is not None:
+            said = compare(text, text_then, renames=renames, exit_now=now.code, exit_base=base.code)
+            for name in said.new:
+                raise Unsure(f"the output names a failure that is not in the report: {_name(name)}")
+        if _CUT.search(now.output) or _CUT.search(base.output):
             return
-        said = compare(text, text_then, renames=renames, exit_now=now.code, exit_base=base.code)
-        for name in said.new:
-            raise Unsure(f"the output names a failure that is not in the report: {_name(name)}")
+        errors, errors_then = (other_errors(run.output, (self._root,)) for run in (now, base))
+        for line in errors - errors_then:
+            raise Unsure(f"the output has an error that is not in the report: {line}")
 
     def _baseline(self, start: Snapshot, argv: Sequence[str]) -> KnownRun:
         """Run the command on the snapshot. Raises Unsure."""

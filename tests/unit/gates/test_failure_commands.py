@@ -22,9 +22,13 @@ from notyet.gates.failures.commands import refusals, warnings
         ("set -e\nruff check .\npytest", "`set -e`"),
         ("bash -ec 'ruff check .; pytest'", "`set -e`"),
         ("sh -c 'pytest -x'", "`-x`"),
+        ("pytest --lf", "`--lf`"),
+        ("npx jest --onlyFailures", "`--onlyFailures`"),
+        ("npx vitest run --reporter=junit --outputFile=r.xml", "`--reporter=default`"),
+        ("vitest run --reporter json", "`--reporter=json`"),
     ],
 )
-def test_what_stops_at_the_first_failure_is_refused(script, word):
+def test_what_hides_failures_is_refused(script, word):
     (said,) = refusals(script)
     assert word in said
 
@@ -41,6 +45,8 @@ def test_what_stops_at_the_first_failure_is_refused(script, word):
         "go vet ./...",
         "go test ./... | tee log",
         "npx jest -- --bail",
+        "pytest --ff",
+        "vitest run --reporter=default --reporter=junit --outputFile=r.xml",
         "echo 'pytest -x'",
         "pytest 'unclosed",
         "",

@@ -406,6 +406,16 @@ def test_a_failure_in_the_output_that_the_report_leaves_out_blocks(project):
     assert "not in the report: test_new.py::test_new" in answer.reason
 
 
+def test_an_error_in_the_output_that_no_report_can_have_blocks(project):
+    project.put("limit.py", "print()\n")
+    project.begin()
+    project.put("limit.py", "print('coverage threshold not met')\n")
+    check = f"{PYTEST} --junitxml=result.xml"
+    answer = project.stop(f"{sys.executable} limit.py; {check}", report="result.xml")
+    assert is_unsure(answer)
+    assert "not in the report: coverage threshold not met" in answer.reason
+
+
 def test_the_baseline_of_a_session_runs_once(project):
     project.begin()
     project.put("lib.py", "def double(x):\n    return x + x\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,6 +40,12 @@ _STOPS = {
     "ava": re.compile(r"^--fail-fast$"),
     "go": re.compile(r"^--?(?:test\.)?failfast(?:=true)?$"),
 }
+_ONLY_FAILED = {
+    "pytest": re.compile(r"^--(?:lf|last-failed)$"),
+    "jest": re.compile(r"^(?:--onlyFailures|-f)$"),
+}
+# Reporters of vitest that leave out errors outside of tests, which fail the run as well.
+_SILENT_REPORTERS = frozenset({"json", "junit", "tap", "tap-flat", "html", "blob"})
 # Programs that run the rest of their words, and their options that take a value.
 _RUNNERS = {
     "uv": ("run",),
@@ -72,6 +79,7 @@ def refusals(script: str) -> list[str]:
         if after == "&&" and _program(words)[0] not in _HARMLESS:
             found.append("`&&` skips later checks once one fails; write one gate for each check")
         found += _early_exits(words)
+        found += _left_out(words)
     return list(dict.fromkeys(found))
 
 
@@ -113,6 +121,25 @@ def _early_exits(words: list[str]) -> list[str]:
         for word in given
         if stops.match(word) or (name == "pytest" and _is_pytest_exit(word))
     ]
+
+
+def _left_out(words: list[str]) -> list[str]:
+    name, arguments = _program(words)
+    only_failed = _ONLY_FAILED.get(name)
+    found = [
+        f"`{word}` runs only the tests that failed before; delete it"
+        for word in arguments
+        if only_failed and only_failed.match(word)
+    ]
+    reporters = [
+        word.partition("=")[2] or after
+        for word, after in pairwise([*arguments, ""])
+        if name == "vitest" and word.partition("=")[0] == "--reporter"
+    ]
+    if reporters and _SILENT_REPORTERS.issuperset(reporters):
+        silent = f"`--reporter={reporters[0]}`"
+        found.append(f"{silent} hides errors outside of tests; add `--reporter=default`")
+    return found
 
 
 def _is_pytest_exit(word: str) -> bool:

@@ -70,6 +70,14 @@ def read_output(text: str, roots: Sequence[str] = ()) -> Run | None:
     return _joined([part.run() for part in found], other)
 
 
+def other_errors(text: str, roots: Sequence[str] = ()) -> Counter[str]:
+    """Return the masked lines with words of failure beside those that a known tool printed."""
+    run = read_output(text, roots)
+    if run is not None:
+        return run.other_errors
+    return Counter(masked(line) for line in error_lines(_lines(text[:_MOST_TEXT], roots)))
+
+
 def error_lines(lines: Iterable[str]) -> Iterable[str]:
     """Return the lines with words of failure."""
     return (
