@@ -102,10 +102,11 @@ def page(found: list[set[Message]], fixes: dict[str, str]) -> str:
 
 def complaints(found: list[set[Message]], fixes: dict[str, str]) -> list[str]:
     """Return the messages that nobody says how to fix, and the fixes that belong to none."""
-    open_ones = {what for messages in found for what, fix in messages if not fix}
+    file = f"tools/{FIXES.name}"
+    missing = {what for messages in found for what, fix in messages if not fix}
     return [
-        *(f"{FIXES.name} has no fix for: {what}" for what in sorted(open_ones - fixes.keys())),
-        *(f"{FIXES.name} names no message: {what}" for what in sorted(fixes.keys() - open_ones)),
+        *(f"{file} has no fix for: {what}" for what in sorted(missing - fixes.keys())),
+        *(f"{file} names no message: {what}" for what in sorted(fixes.keys() - missing)),
     ]
 
 

@@ -52,6 +52,6 @@ def test_a_fix_comes_from_the_message_from_its_hint_or_from_the_list(tool):
 def test_a_message_without_a_fix_and_a_fix_without_a_message_are_named(tool):
     fixes = {"must be …, not …": "correct it", "gone": "do nothing"}
     assert tool.complaints(tool.found_messages(), fixes) == [
-        "error_fixes.toml has no fix for: the run at the start took over … s",
-        "error_fixes.toml names no message: gone",
+        "tools/error_fixes.toml has no fix for: the run at the start took over … s",
+        "tools/error_fixes.toml names no message: gone",
     ]
