@@ -20,6 +20,7 @@ SOURCE, SITE = ROOT / "build" / "site-source", ROOT / "build" / "site"
 BESIDE = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
     "examples/fleet/compose.yaml": "examples/compose.yaml",
     "LICENSE": "license.txt",
     "README.md": "index.md",  # docs/index.md stands for it

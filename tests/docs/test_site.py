@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-ADDED = {"changelog.md", "contributing.md"}  # by tools/docs_site.py
+ADDED = {"changelog.md", "contributing.md", "security.md"}  # by tools/docs_site.py
 
 
 def pages(nav: list[dict[str, Any]]) -> Iterator[str]:
