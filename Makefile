@@ -84,7 +84,7 @@ docs-site: build/site-venv/ready
 
 package: $(VENV)/ready build/package-venv/ready
 	@$(BIN)/python tools/package.py
-	@$(BIN)/pytest -q --timeout 600 tests/package
+	@$(BIN)/pytest -q -n 2 --timeout 600 tests/package
 
 record: $(VENV)/browser
 	@$(BIN)/python tools/picture.py

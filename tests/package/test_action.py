@@ -1,6 +1,7 @@
 """The GitHub action and the job for GitLab: their scripts run, as the services run them."""
 
 import re
+import shlex
 import shutil
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -8,6 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
+import notyet
 from pages import fenced
 
 ROOT = Path(__file__).parents[2]
@@ -101,6 +103,18 @@ def test_the_action_annotates_and_keeps_the_results(job, machine):
 def test_zizmor_finds_nothing(machine):
     files = [ROOT / "action.yml", *sorted((ROOT / ".github").rglob("*.yml"))]
     machine.run(TOOLS / "zizmor", "--offline", "--pedantic", *files)
+
+
+def test_only_the_tag_of_this_version_is_published_and_only_one_job_may(machine):
+    release = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())
+    (step,) = [s for s in release["jobs"]["build"]["steps"] if s.get("name", "").startswith("The")]
+    for tag, code in ((f"v{notyet.__version__}", 0), (f"v{notyet.__version__}.post1", 1)):
+        line = ("bash", "-e", "-c", f"cd {shlex.quote(str(ROOT))}; {step['run']}")
+        machine.run(*line, environ={"GITHUB_REF_NAME": tag}, code=code)
+    rights = {name: job["permissions"] for name, job in release["jobs"].items()}
+    assert rights == {"build": {"contents": "read"}, "publish": {"id-token": "write"}}
+    assert release["permissions"] == {}
+    assert release["jobs"]["publish"]["environment"] == "pypi"
 
 
 def test_the_lines_for_gitlab_work(machine, tmp_path):
