@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Status = Literal["passed", "failed", "error", "warning", "skipped"]
     Printers = Mapping[str, Callable[[TextIO], None]]
 
+_STDOUT = "-"
 FORMATS = ("text", "json", "github", "junit")
 _LEVELS = {"failed": "error", "error": "error", "warning": "warning"}  # of annotations
 _ELEMENTS = {"failed": "failure", "error": "error", "warning": "skipped", "skipped": "skipped"}
@@ -47,7 +48,7 @@ class Output:
             raise argparse.ArgumentTypeError(f"one of {', '.join(FORMATS)}, not {name!r}")
         if equals and not path:
             raise argparse.ArgumentTypeError(f"a file name must follow {text!r}")
-        return cls(name, path)
+        return cls(name, "" if path == _STDOUT else path)
 
 
 @dataclass(frozen=True, kw_only=True)

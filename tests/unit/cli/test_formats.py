@@ -147,7 +147,7 @@ def test_a_check_whose_results_cannot_be_written_is_not_passed(check, tmp_path):
     [
         (("--format", "yaml"), "one of text, json, github, junit, not 'yaml'"),
         (("--format", "junit="), "a file name must follow 'junit='"),
-        (("--json", "--format", "junit"), "cannot both go to stdout; write --format junit=FILE"),
+        (("--json", "--format", "junit=-"), "cannot both go to stdout; write --format junit=FILE"),
     ],
 )
 def test_a_bad_format_is_refused_before_a_gate_runs(check, tmp_path, argv, said):
