@@ -19,7 +19,7 @@ help:
 	@echo "make soak    the ledger, supervised agents and gates over SSH under load and kill -9 (minutes)"
 	@echo "make soak-fleet  a fleet on PostgreSQL: 500 kills of workers, 10 crashes of the database, clocks, networks, limits, 100,000 queued tasks (about 15 minutes)"
 	@echo "make fleet-demo  PostgreSQL, two workers and twenty scripted agents; a worker is killed, the database crashes"
-	@echo "make docs    rewrite the generated parts of docs/"
+	@echo "make docs    rewrite the generated parts of docs/, and the plugins"
 	@echo "make docs-site  build the site of the documentation in build/site, and check its links"
 	@echo "make package  build the wheel and the sdist twice, check both, and try the action, the hooks and the schema with their tools"
 	@echo "make record  draw docs/demo.svg, take docs/pictures and record the sessions in docs/how-to anew, with the real programs"
@@ -77,6 +77,7 @@ docs: $(VENV)/ready
 	@$(BIN)/python tools/cli_reference.py --write
 	@$(BIN)/python tools/host_table.py --write
 	@$(BIN)/python tools/framework_table.py --write
+	@$(BIN)/python tools/plugins.py --write
 	@$(BIN)/python -m bench --render
 
 docs-site: build/site-venv/ready

@@ -32,6 +32,7 @@ LINT: Checks = {
     "config reference": ["python", "tools/config_reference.py"],
     "error reference": ["python", "tools/error_reference.py"],
     "wire reference": ["python", "tools/wire_reference.py"],
+    "plugins": ["python", "tools/plugins.py"],
     "tables of hosts": ["python", "tools/host_table.py"],
     "table of frameworks": ["python", "tools/framework_table.py"],
     "words of the documentation": ["python", "tools/docs_words.py"],

@@ -30,6 +30,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", metavar="S", help="seconds the host waits for an answer")
     parser.add_argument("--event", metavar="NAME", help="what the payload is about: Stop, ...")
     parser.add_argument("--agent", metavar="NAME", help="the name of the agent that is stopping")
+    parser.add_argument(
+        "--via",
+        choices=("plugin",),
+        help="who calls: a plugin does nothing where the host's settings register notyet, too",
+    )
 
 
 def run(_args: argparse.Namespace) -> int:

@@ -47,16 +47,50 @@ def find_caller(
 def _is_registered(host: Host, payload: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
     from notyet.hosts.registered import events_called_at
 
-    folder = environ.get(host.project_variable) or host.value(payload, "cwd")
-    if not isinstance(folder, str) or not isabs(folder):
+    folder = _folder_of(host, payload, environ)
+    if not folder:
         return False
-    name = host.event_in(payload)
     if not host.installed_as:
-        return name in events_called_at(host, folder, environ)
+        return host.event_in(payload) in events_called_at(host, folder, environ)
     own = host_named(host.installed_as)
+    return bool(_names_in(own, host, payload) & {*events_called_at(own, folder, environ)})
+
+
+def is_registered_too(host: Host, payload: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+    """Return True if the host also runs an entry of ours in its settings for this event (B12).
+
+    A plugin that stands aside for an entry that is never run would leave agents unchecked. So the
+    quick look only says no; a yes is what `notyet status` would say of that entry.
+    """
+    from notyet.hosts.registered import events_called_at
+
+    folder = _folder_of(host, payload, environ)
+    for name in (host.name, *host.runs_files_of) if folder else ():
+        own = host_named(name)
+        names = {host.event_in(payload)} if own is host else _names_in(own, host, payload)
+        if not names.isdisjoint(events_called_at(own, folder, environ)):
+            from notyet.hosts.faults import is_trusted
+            from notyet.install.settings import settings_of
+
+            scopes = ("user", "managed") if own is host else ()
+            trusted = (*scopes, "project", "local") if is_trusted(host, folder, environ) else scopes
+            running = settings_of(name).running(folder, environ)
+            if any(one.event in names and one.file.scope in trusted for one in running):
+                return True
+    return False
+
+
+def _folder_of(host: Host, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+    """Return the folder that a host was started in; empty if it is unknown."""
+    folder = environ.get(host.project_variable) or host.value(payload, "cwd")
+    return folder if isinstance(folder, str) and isabs(folder) else ""
+
+
+def _names_in(own: Host, host: Host, payload: Mapping[str, Any]) -> set[str]:
+    """Return the names that a host's event has in the settings of another, which it runs."""
+    name = host.event_in(payload)
     names = {own.event_name(of) for event, of in host.stops.items() if event == name}
-    names |= {own.start_name(of) for event, of in host.starts.items() if event == name}
-    return bool(names & {*events_called_at(own, folder, environ)})
+    return names | {own.start_name(of) for event, of in host.starts.items() if event == name}
 
 
 def settings_patience(

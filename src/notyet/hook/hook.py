@@ -130,14 +130,25 @@ class Hook:
         """Find out which host calls; return why it is not checked, None if it is."""
         named = self.call.options.host
         if named and not host_named(named).is_foreign(payload):
-            return "" if host_named(named).is_repeated(payload, self.environ) else None
+            is_repeated = host_named(named).is_repeated(payload, self.environ)
+            return "" if is_repeated or self._stands_aside(payload) else None
         from notyet.hook.caller import find_caller
 
         found, why, warning = find_caller(named, payload, self.environ)
         self.call.is_from(found)
         self.host = found if found in HOSTS else self.host
         self.warnings += [warning] if warning else []
-        return why
+        return "" if why is None and self._stands_aside(payload) else why
+
+    def _stands_aside(self, payload: dict[str, Any]) -> bool:
+        """Return True for a plugin's hook if the host's settings call us, too (B12)."""
+        if self.call.options.via != "plugin":
+            return False
+        from notyet.hook.caller import is_registered_too
+
+        host = host_named(self.host)
+        self.session = host.value(payload, "session_id")
+        return not self.is_probe() and is_registered_too(host, payload, self.environ)
 
     def _is_supervised(self, session: str, payload: dict[str, Any]) -> bool:
         mark = self.environ.get("NOTYET_SUPERVISED")

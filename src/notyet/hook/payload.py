@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from notyet.ledger.ledger import Ledger
 
 _MOST_BYTES = 32 * 1024 * 1024  # of a payload; real ones have a few kilobytes
-_OPTIONS = ("--host", "--config", "--timeout", "--event", "--agent")
+_OPTIONS = ("--host", "--config", "--timeout", "--event", "--agent", "--via")
 _KINDS = {"stop_hook_active": bool, "background_tasks": list}  # of fields that are no texts
 _JSON_KINDS = {
     dict: "an object",
@@ -39,6 +39,7 @@ class Options:
         self.timeout = 0.0
         self.event = ""  # what a payload is about, whatever it says itself
         self.agent = ""
+        self.via = ""  # "plugin": the line is that of a plugin, and settings come first (B12)
         self.warnings: list[str] = []
         words = list(argv)
         while words:
@@ -59,7 +60,7 @@ class Options:
         }
 
     def _take(self, name: str, value: str) -> None:
-        if name in {"--config", "--event", "--agent"}:
+        if name in {"--config", "--event", "--agent", "--via"}:
             setattr(self, name.removeprefix("--"), value)
         elif name == "--host":
             if value in HOSTS:

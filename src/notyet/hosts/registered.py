@@ -79,9 +79,10 @@ def _handlers(hooks: Mapping[str, list[Any]], event: str, host: Host) -> list[ob
 
 
 def _is_ours(handler: object) -> bool:
-    """Return True if an entry is our hook, and the host waits for it."""
+    """Return True if an entry is our hook, not a plugin's, and the host waits for it."""
     if not isinstance(handler, dict) or handler.get("async") or handler.get("if"):
         return False
     words = [*handler.values(), *handler.get("args", ())]
     line = " ".join(word for word in words if isinstance(word, str))
-    return handler.get("type", "command") == "command" and "notyet" in line and " hook" in line
+    is_ours = "notyet" in line and " hook" in line and "--via plugin" not in line
+    return handler.get("type", "command") == "command" and is_ours

@@ -6,6 +6,7 @@ is nothing but our call (`is_plain`) may also be replaced and removed by `instal
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from dataclasses import dataclass
@@ -28,6 +29,12 @@ _GUARDED = re.compile(
     r"test -[rf] (?P<file>.+?) && (?:test -x (?P<python>.+?) && )?exec (?P<call>.+ (?P=file) .*?)"
     + re.escape(_GONE).replace("%s", r"[A-Za-z_]+").join(("(?:", ")?"))
 )
+# The line of a plugin, which says so where notyet is missing. Claude Code shows it to the agent
+# when it blocks, so it is short.
+_OF_PLUGIN = re.compile(
+    r"command -v notyet >/dev/null && exec (?P<call>notyet [^|;&]*?) \|\| echo '[^']*'"
+)
+_MISSING = "notyet: NOT CHECKED: the program notyet is not on your PATH; install it"
 _IN_SHELL = re.compile(rf"sh -c '{re.escape(LOOKUP)}([^']*)'")
 _VERBS = ("hook", *(host.name for host in all_hosts() if host.is_command))
 # A version may follow the name (`uvx notyet@1.2 hook`), and a lookup may surround it.
@@ -55,6 +62,7 @@ class NotyetLine:
     host: str = ""
     timeout: float | None = None
     config: str | None = ""  # the file of `--config`; None if only a shell can tell
+    via: str = ""  # "plugin": it stands aside where settings register notyet too (B12)
     is_portable: bool = False  # does nothing where notyet is missing
     is_plain: bool = False  # the line does nothing but call us
 
@@ -77,7 +85,8 @@ def notyet_line(command: str) -> NotyetLine | None:
     if mark is None:
         return None
     is_portable = LOOKUP in command
-    inner, guarded = _IN_SHELL.fullmatch(command), _GUARDED.fullmatch(_unwrapped(command))
+    inner = _IN_SHELL.fullmatch(command)
+    guarded = _GUARDED.fullmatch(_unwrapped(command)) or _OF_PLUGIN.fullmatch(command)
     words = _words(inner[1] if inner else guarded["call"] if guarded else command)
     verb = next((at for at, word in enumerate(words) if word in _VERBS and _is_call(words[:at])), 0)
     rest = words[verb + 1 :] if verb else _words(_END.split(command[mark.end() :])[0])
@@ -89,6 +98,7 @@ def notyet_line(command: str) -> NotyetLine | None:
         host=options["--host"] if options.get("--host") in HOSTS else "",
         timeout=_seconds(options.get("--timeout", "")),
         config=None if _EXPANDED.search(config) else config,
+        via=options.get("--via", ""),
         is_portable=is_portable,
         is_plain=bool(verb),
     )
@@ -130,6 +140,18 @@ def _unwrapped(command: str) -> str:
 def portable_line(rest: str) -> str:
     """Return a command for every shell, which does nothing where notyet is missing."""
     return f"sh -c {shlex.quote(f'{LOOKUP}notyet {rest}')}"
+
+
+def plugin_line(rest: str, event: str = "") -> str:
+    """Return the command of a plugin, which tells the user where notyet is missing.
+
+    At the start of a session, `event`, the agent is told, too: some hosts show users nothing.
+    """
+    reply: dict[str, object] = {"systemMessage": _MISSING}
+    if event:
+        told = f"{_MISSING}. Tell your user that nothing checks your work."
+        reply["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": told}
+    return f"command -v notyet >/dev/null && exec notyet {rest} || echo '{json.dumps(reply)}'"
 
 
 def _words(line: str) -> list[str]:

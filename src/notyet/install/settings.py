@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from notyet.install.change import Change
     from notyet.install.edit import Edit
 
-    SettingsLevel: TypeAlias = Literal["user", "project", "local", "managed"]
+    SettingsLevel: TypeAlias = Literal["user", "project", "local", "managed", "plugin"]
     Form: TypeAlias = Literal["json", "toml", "yaml", "plugin"]
 
 HOOK_TIMEOUT = 1800  # seconds: a stage of gates may take 600, and there may be a few
@@ -136,6 +136,12 @@ class Registration:
         """Whether it calls our hook in a line that a person wrote."""
         line = notyet_line(self.command)
         return line is not None and line.verb == "hook" and not line.is_plain
+
+    @property
+    def is_plugin(self) -> bool:
+        """Whether it is an entry of the plugin: `install` and `uninstall` leave it alone."""
+        line = notyet_line(self.command)
+        return line is not None and line.via == "plugin"
 
     @property
     def is_restricted(self) -> bool:
@@ -353,6 +359,32 @@ class Settings:
                 except BadSyntax as error:
                     mistakes.append(mistake_of(file, error))
         return ours, mistakes
+
+    def running(self, cwd: str, environ: Mapping[str, str]) -> list[Registration]:
+        """Return our entries that the host runs and waits for, without those of the plugin.
+
+        Switches and trust in folders are not looked at: they hold for the plugin, too.
+        """
+        found = []
+        for file in self.files(cwd, environ):
+            entries = [one for one in self.found_in([file])[0] if self._is_run(one)]
+            if entries and self._are_approved(file, environ):
+                found += entries
+        return found
+
+    def _is_run(self, one: Registration) -> bool:
+        line = notyet_line(one.command)
+        is_waited_for = not one.handler.get("async") and not one.handler.get("if")
+        is_there = line is None or not line.launcher or os.path.isfile(line.launcher)
+        return is_waited_for and is_there and not one.is_plugin
+
+    def _are_approved(self, file: SettingsFile, environ: Mapping[str, str]) -> bool:
+        """Return True if the host needs no approval of our entries in a file, or has it."""
+        try:
+            change = self.approval(file, settings_text(file) or "", environ)
+        except CannotInstall:
+            return False
+        return change is None or change.is_empty
 
     def approval(self, file: SettingsFile, text: str, environ: Mapping[str, str]) -> Change | None:
         """Return the change that makes the host trust our entries of this text; None: no trust.

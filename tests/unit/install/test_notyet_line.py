@@ -1,5 +1,9 @@
 """Lines that carry our mark are ours; those that only call us may be replaced."""
 
+import json
+import shutil
+import subprocess
+
 import pytest
 
 from notyet.hosts import host_named
@@ -9,6 +13,7 @@ from notyet.install.notyet_line import (
     notyet_line,
     one_command,
     or_gone,
+    plugin_line,
     portable_line,
 )
 
@@ -41,6 +46,8 @@ GUARDED = f"test -r {LAUNCHER} && test -x /x/python3 && exec /x/python3 -I -S {L
         (one_command(f"{GUARDED} hook --host codex"), "/x/python3", LAUNCHER),
         (one_command("'/a b/notyet' hook"), "/a b/notyet", ""),
         (portable_line("hook --host codex"), "notyet", ""),
+        (plugin_line("hook --via plugin"), "notyet", ""),
+        (plugin_line("hook --via plugin", "SessionStart"), "notyet", ""),
     ],
 )
 def test_a_line_that_only_calls_us_may_be_replaced(command, program, launcher):
@@ -72,6 +79,8 @@ def test_a_line_that_only_calls_us_may_be_replaced(command, program, launcher):
         f"{GUARDED} hook || ./mine.sh",
         or_gone(f"{GUARDED} hook", CODEX) + "; ./mine.sh",
         or_gone(f"{GUARDED} hook", CODEX).replace("NOT CHECKED", "it's fine"),
+        plugin_line("hook --via plugin") + "; ./mine.sh",
+        plugin_line("hook --via plugin; ./mine.sh"),
     ],
 )
 def test_a_line_that_does_more_is_ours_and_stays_as_it_is(command):
@@ -104,6 +113,24 @@ def test_a_line_without_our_mark_is_not_ours(command):
 def test_options_are_read(line, options, host, timeout, config):
     found = notyet_line(line.format(options))
     assert (found.verb, found.host, found.timeout, found.config) == ("hook", host, timeout, config)
+
+
+@pytest.mark.parametrize("event", ["", "SessionStart"])
+def test_a_plugin_s_line_says_where_notyet_is_missing(event, tmp_path):
+    line = plugin_line("hook --via plugin --timeout 9", event)
+    found = notyet_line(line)
+    assert (found.via, found.timeout, notyet_line("notyet hook").via) == ("plugin", 9.0, "")
+    for shell in filter(shutil.which, ("sh", "bash", "dash", "zsh", "fish")):
+        done = subprocess.run(
+            [shutil.which(shell), "-c", line],
+            capture_output=True,
+            text=True,
+            env={"PATH": str(tmp_path)},
+        )
+        reply = json.loads(done.stdout)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert reply["systemMessage"].startswith("notyet: NOT CHECKED: ")
+        assert ("Tell your user" in done.stdout) == bool(event)
 
 
 def test_the_command_line_of_conclaude_is_ours_and_no_hook():
