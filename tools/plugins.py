@@ -16,7 +16,6 @@ from notyet import __version__
 from notyet.hosts import host_named
 from notyet.install.notyet_line import plugin_line
 from notyet.install.settings import (
-    HOOK_TIMEOUT,
     START_TIMEOUT,
     Entry,
     SettingsFile,
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from notyet.hosts.host import Host
 
 ROOT = Path(__file__).resolve().parent.parent
+TIMEOUT = 900  # seconds of a stop: Qwen Code takes 1000 and more for milliseconds
 PLACES = (".claude-plugin", "plugins")  # folders in which every file is written here
 ABOUT = "Agents say done; notyet checks, and sends them back to work with the reason."
 GATES = "Which checks apply here, and what the last stops came to"
@@ -115,7 +115,7 @@ def hooks(host: Host, unit: float = 1.0, **more: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for event in (*host.stops, *host.starts):
         is_start = event in host.starts
-        seconds = START_TIMEOUT if is_start else HOOK_TIMEOUT
+        seconds = START_TIMEOUT if is_start else TIMEOUT
         line = plugin_line(f"hook --via plugin --timeout {seconds}", event if is_start else "")
         entry = {"type": "command", **more, "command": line, "timeout": round(seconds / unit)}
         matcher = {"matcher": host.matchers[event]} if event in host.matchers else {}
@@ -134,7 +134,7 @@ def opencode() -> str:
             timeout=seconds,
         )
         for event in settings.events
-        for seconds in [HOOK_TIMEOUT if event in settings.host.stops else START_TIMEOUT]
+        for seconds in [TIMEOUT if event in settings.host.stops else START_TIMEOUT]
     ]
     return settings.text_with("", file, entries)
 

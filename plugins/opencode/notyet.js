@@ -1,4 +1,4 @@
-// notyet plugin e98b97355fba245b: notyet replaces and removes this file only while it is not edited
+// notyet plugin 6c2338e0d9e5a861: notyet replaces and removes this file only while it is not edited
 // Runs the gates of your project when an agent of OpenCode stops, and sends it back if one fails.
 // `notyet install opencode` wrote this file, and `notyet uninstall opencode` removes it.
 // It runs inside OpenCode: whatever goes wrong here, the agent ends as it would without it.
@@ -6,8 +6,8 @@ import { spawn } from "node:child_process"
 
 // The command of each event, for /bin/sh, and how many seconds it may take.
 const HOOKS = {
-  "Stop": {"command": "command -v notyet >/dev/null && exec notyet hook --host opencode --timeout 1800 || echo '{\"systemMessage\": \"notyet: NOT CHECKED: the program notyet is not on your PATH; install it\"}'", "timeout": 1800},
-  "SubagentStop": {"command": "command -v notyet >/dev/null && exec notyet hook --host opencode --timeout 1800 || echo '{\"systemMessage\": \"notyet: NOT CHECKED: the program notyet is not on your PATH; install it\"}'", "timeout": 1800},
+  "Stop": {"command": "command -v notyet >/dev/null && exec notyet hook --host opencode --timeout 900 || echo '{\"systemMessage\": \"notyet: NOT CHECKED: the program notyet is not on your PATH; install it\"}'", "timeout": 900},
+  "SubagentStop": {"command": "command -v notyet >/dev/null && exec notyet hook --host opencode --timeout 900 || echo '{\"systemMessage\": \"notyet: NOT CHECKED: the program notyet is not on your PATH; install it\"}'", "timeout": 900},
   "SessionStart": {"command": "command -v notyet >/dev/null && exec notyet hook --host opencode --timeout 30 || echo '{\"systemMessage\": \"notyet: NOT CHECKED: the program notyet is not on your PATH; install it\"}'", "timeout": 30},
   "SubagentStart": {"command": "command -v notyet >/dev/null && exec notyet hook --host opencode --timeout 30 || echo '{\"systemMessage\": \"notyet: NOT CHECKED: the program notyet is not on your PATH; install it\"}'", "timeout": 30}
 }

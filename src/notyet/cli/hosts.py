@@ -186,7 +186,10 @@ def _installed(row: HostRow, cwd: str, environ: Mapping[str, str]) -> Installed:
     if not row.settings:
         return {}, []
     ours, mistakes = settings_of(row.installed_as).found(cwd, environ)
-    found: dict[str, str] = {one.file.scope: one.file.path for one in ours if one.is_main}
+    main = [one for one in ours if one.is_main]
+    found: dict[str, str] = {
+        "plugin" if one.is_plugin else one.file.scope: one.file.path for one in main
+    }
     return found, [mistake.file for mistake in mistakes]
 
 

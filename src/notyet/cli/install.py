@@ -97,6 +97,11 @@ def register(name: str) -> int:
 def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: int) -> int:
     environ = os.environ
     file = host.target(args.scope or "user", os.getcwd(), environ)
+    plugin = _plugin_of(host)
+    if plugin and not args.scope and args.timeout is None:
+        print(f"{host.title} has the plugin notyet already: {visible(plugin)}")
+        screen.note("to register notyet as well, so that the plugin stands aside, add --user")
+        return _finish(screen, host, args)
     if not _is_wanted(host, file, args):
         return 1
     start = Start(line="") if file.scope == "project" else _start(environ)
@@ -128,11 +133,23 @@ def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: 
         screen.next(host.approve)
     for line in host.advice(file, os.getcwd()):
         screen.next(line)
+    code = _finish(screen, host, args)
+    return 1 if outcome == "declined" else code
+
+
+def _finish(screen: Screen, host: Settings, args: argparse.Namespace) -> int:
+    """Offer to trust the gates of this project, and name the next step."""
     if args.dry_run or screen.is_brief:
         return 0
     is_gated = _offer_gates(screen, args)
     screen.next(f"check the setup with: notyet status {host.name}")
-    return 0 if is_gated and outcome != "declined" else 1
+    return 0 if is_gated else 1
+
+
+def _plugin_of(host: Settings) -> str:
+    """Return the file with the hooks of the plugin; empty if the host does not have it."""
+    found, _ = host.found(os.getcwd(), os.environ)
+    return next((one.file.path for one in found if one.is_plugin), "")
 
 
 def _name_a_host(cwd: str) -> str:
@@ -198,7 +215,11 @@ def _look_around(screen: Screen, host: Settings, file: SettingsFile) -> None:
         screen.note(f"unproven: this follows {host.host.derived_from}; no test of ours runs it")
     found, mistakes = host.found(os.getcwd(), os.environ)
     screen.note_mixed(one for one in found if one.file.is_same_file(file))
-    others = {one.file.path: one for one in found if not one.file.is_same_file(file)}
+    if _plugin_of(host):
+        screen.note("the plugin notyet is installed, too: it stands aside for these settings")
+    others = {
+        one.file.path: one for one in found if not one.file.is_same_file(file) and not one.is_plugin
+    }
     for path, one in others.items():
         how = f"notyet uninstall {host.name} --{one.file.scope}"
         remove = f"; remove one, as with: {how}" if one.file.scope in host.scopes else ""

@@ -100,10 +100,11 @@ def _uninstall(screen: Screen, host: Settings, scope: SettingsLevel | Literal[""
         screen.note(f"skipped: {mistake}")
     own = [one for one in found if one.is_hook]
     for one in found:
-        if not one.is_hook and not one.is_mixed:
+        if not one.is_hook and not one.is_mixed and not one.is_plugin:
             screen.note(f"kept, because it is conclaude's command line: {one.where}")
     wanted = [one for one in found if scope in ("", one.file.scope)]
     is_left = screen.note_mixed(one for one in wanted if one.file.scope in host.scopes)
+    is_left |= not scope and _note_plugin(screen, host, found)
     for path in dict.fromkeys(one.file.path for one in own if one.file.scope == "managed"):
         screen.note(f"{path} belongs to your administrator, and is kept")
     files = {
@@ -120,6 +121,15 @@ def _uninstall(screen: Screen, host: Settings, scope: SettingsLevel | Literal[""
     if files.keys() <= known:  # else there may be unrecorded ones
         _clear(screen, known)
     return 0 if all(results) and not mistakes and not is_left else 1
+
+
+def _note_plugin(screen: Screen, host: Settings, found: list[Registration]) -> bool:
+    """Say how the plugin is removed, which only its host can do; return True if it is there."""
+    plugin = host.host.plugin
+    if plugin is None or not any(one.is_plugin for one in found):
+        return False
+    screen.note(f"{host.title} has the plugin notyet; to remove it, {plugin.remove}")
+    return True
 
 
 def _from_all(screen: Screen, scope: SettingsLevel | Literal[""]) -> int:

@@ -7,7 +7,7 @@ registered as `agentStop` get keys in camel case and no name of the event; those
 
 from __future__ import annotations
 
-from notyet.hosts.host import ClaudeLike, CommandLine, FolderTrust
+from notyet.hosts.host import ClaudeLike, CommandLine, FolderTrust, Plugin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,6 +133,11 @@ HOST = Copilot(
     layout="flat",
     handler={"type": "command", "bash": "{command}", "timeoutSec": "{timeout}"},
     beside={"version": 1},
+    plugin=Plugin(
+        folder="installed-plugins/*/notyet",
+        switches="settings.json",
+        remove="run: copilot plugin uninstall notyet@notyet",
+    ),
     looks_above=True,
     home_variable="COPILOT_HOME",
     folder_trust=FolderTrust(

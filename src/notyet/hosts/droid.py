@@ -7,7 +7,7 @@ ended stops like any other, but its last entry is the error, in the user's role.
 
 from __future__ import annotations
 
-from notyet.hosts.host import ClaudeLike, CommandLine
+from notyet.hosts.host import ClaudeLike, CommandLine, Plugin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,6 +145,10 @@ HOST = Droid(
     },
     project_variable="FACTORY_PROJECT_DIR",
     settings={"user": ".factory/settings.json", "project": ".factory/settings.json"},
+    plugin=Plugin(
+        folder=".factory/plugins/cache/*/notyet-*/*",
+        remove="run: droid plugin uninstall notyet@notyet",
+    ),
     home_variable="FACTORY_HOME_OVERRIDE",
     home_depth=0,
     looks_above=True,

@@ -7,7 +7,7 @@ by calling the tool `complete_task` with its report, and a `BeforeTool` hook can
 from __future__ import annotations
 
 from notyet.core.record import replace
-from notyet.hosts.host import ClaudeLike, CommandLine, FolderTrust
+from notyet.hosts.host import ClaudeLike, CommandLine, FolderTrust, Plugin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,6 +110,13 @@ HOST = Gemini(
     flag_is_reliable=False,  # false again as soon as the continuation used a tool
     project_variable="GEMINI_PROJECT_DIR",
     settings={"user": ".gemini/settings.json", "project": ".gemini/settings.json"},
+    plugin=Plugin(
+        folder=".gemini/extensions/notyet",
+        key="",
+        switches=".gemini/extensions/extension-enablement.json",
+        is_on_by_itself=True,
+        remove="run: gemini extensions uninstall notyet",
+    ),
     home_variable="GEMINI_CLI_HOME",
     home_depth=0,
     # It shows its user the name of a hook, or else the whole command.

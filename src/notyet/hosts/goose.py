@@ -7,7 +7,7 @@ from the plugin folders of the user and of the project.
 from __future__ import annotations
 
 from notyet.core.record import replace
-from notyet.hosts.host import ClaudeLike, CommandLine
+from notyet.hosts.host import ClaudeLike, CommandLine, Plugin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ HOST = Goose(
     context={},
     note="",
     inside=("AGENT_SESSION_ID",),
+    plugin=Plugin(remove="delete its folder, .agents/plugins/notyet"),
     settings={"user": _HOOKS, "project": _HOOKS},
     timeout=30.0,
     command_line=CommandLine(

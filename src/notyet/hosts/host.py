@@ -89,6 +89,21 @@ class FolderTrust(Record, kw_only=True):
     how: str  # what a person does to trust a folder
 
 
+class Plugin(Record, kw_only=True):
+    """How a host keeps notyet's plugin: see `install/host_plugin.py`.
+
+    Paths are below the user's folder of the host. `switches` is the file that says whether plugins
+    are on, else its settings files do; `key` is where they say it.
+    """
+
+    folder: str = ""  # a pattern of the plugin's folder; empty: it is in the place of the settings
+    key: str = "enabledPlugins"
+    switches: str = ""
+    is_on_by_itself: bool = False  # where no file says it
+    trust_name: str = ""  # stands for the path of the hooks where the host trusts them by hash
+    remove: str  # what its user does to remove it
+
+
 class HookFiles(Record, kw_only=True):
     """The files in which people keep hooks for a host, and how the host runs these."""
 
@@ -158,6 +173,8 @@ class Host(Record, kw_only=True):
     }
     matchers: Mapping[str, str] = {}  # event: the matcher of our entry, where it needs one
     beside: Mapping[str, Any] = {}  # what such a file needs beside the hooks
+    plugin: Plugin | None = None  # it can install the plugin of notyet's repository
+    seconds_below: float = 0.0  # a `timeout` below this counts seconds, whatever its unit
     looks_above: bool = False  # it finds a project's file from the folders below
     takes_one_command: bool = False  # only one plain command in its settings gets the payload
     installed_as: str = ""  # it has no settings of its own, and runs the hooks of this host

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from notyet.hosts.host import ClaudeLike, CommandLine, FolderTrust
+from notyet.hosts.host import ClaudeLike, CommandLine, FolderTrust, Plugin
 
 HOST = ClaudeLike(
     name="qwen",
@@ -22,6 +22,13 @@ HOST = ClaudeLike(
     cap_variable="QWEN_CODE_STOP_HOOK_BLOCK_CAP",
     halt={},
     settings={"user": ".qwen/settings.json", "project": ".qwen/settings.json"},
+    plugin=Plugin(
+        folder="extensions/notyet",
+        key="",
+        switches="extensions/extension-enablement.json",
+        is_on_by_itself=True,
+        remove="run: qwen extensions uninstall notyet",
+    ),
     home_variable="QWEN_HOME",
     folder_trust=FolderTrust(
         file=".qwen/trustedFolders.json",
@@ -35,6 +42,7 @@ HOST = ClaudeLike(
     switches={"disableAllHooks": True},
     timeout=60.0,
     timeout_unit=0.001,
+    seconds_below=1000,
     inside=("QWEN_CODE",),
     command_line=CommandLine(
         start="{args} -o stream-json --session-id {id}",

@@ -17,9 +17,10 @@ from notyet.config.document import BadSyntax, Document, Mistake, name_of
 from notyet.config.find import root_of
 from notyet.config.readers import BYTE_ORDER_MARK, read_file
 from notyet.errors import NotyetError
-from notyet.hosts import all_hosts, host_named
+from notyet.hosts import DEFAULT, all_hosts, host_named
 from notyet.hosts.faults import is_trusted
 from notyet.install.edit import NotEditable, edited, read
+from notyet.install.host_plugin import hooks_file
 from notyet.install.layouts import Layout, drop, positions, value_at
 from notyet.install.notyet_line import (
     is_notyets,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 HOOK_TIMEOUT = 1800  # seconds: a stage of gates may take 600, and there may be a few
 START_TIMEOUT = 30  # seconds; a start only lists the gates for the agent
 _FORMS: dict[str, Form] = {".toml": "toml", ".yaml": "yaml", ".js": "plugin", ".ts": "plugin"}
+_OF_PLUGINS = Layout(host_named(DEFAULT))  # plugins are laid out as Claude Code's are
 _EVERYTHING = (None, "", "*")  # matchers
 # Keys that would keep our entry from being run, or from being waited for.
 _HARMFUL = ("args", "if", "async", "asyncRewake", "once", "shell", "commandWindows")
@@ -129,7 +131,7 @@ class Registration:
     @property
     def is_hook(self) -> bool:
         """Whether `install` may have written it, so it may be replaced and removed."""
-        return is_notyets_hook(self.command)
+        return is_notyets_hook(self.command) and not self.is_plugin
 
     @property
     def is_mixed(self) -> bool:
@@ -193,6 +195,13 @@ class Settings:
             if base:
                 found.append(_file(scope, os.path.join(base, name)))
         return distinct(found)
+
+    def all_files(self, cwd: str, environ: Mapping[str, str]) -> list[SettingsFile]:
+        """Return the settings files, and that of the plugin if it is installed and on."""
+        found = self.files(cwd, environ)
+        here = os.path.realpath(cwd)
+        path = hooks_file(self.host, [file.path for file in found], here, environ)
+        return [*found, SettingsFile(scope="plugin", path=path)] if path else found
 
     def target(self, scope: SettingsLevel, cwd: str, environ: Mapping[str, str]) -> SettingsFile:
         """Return the file to write to. Raises CannotInstall."""
@@ -298,36 +307,52 @@ class Settings:
     def registrations(self, file: SettingsFile, document: Document) -> list[Registration]:
         """Return our entries in a file, in their order."""
         found = []
-        layout = self.layout
+        layout = _OF_PLUGINS if file.scope == "plugin" else self.layout
         for place in layout.places(document.value):
-            handler = place.handler
+            handler, event = place.handler, self._event(place.event, file)
             command, arguments = handler.get(layout.command_key), handler.get("args")
             if not isinstance(command, str) or not isinstance(arguments, list | None):
                 continue
             if any(not isinstance(word, str) for word in arguments or ()):
                 continue
             line = self._command(command, arguments)
-            if not is_notyets(line):
+            if not is_notyets(line) or self._is_others(event, line):
                 continue
             timeout = handler.get(layout.timeout_key)
             number, column = document.locate(place.path)
             found.append(
                 Registration(
                     file=file,
-                    event=place.event,
+                    event=event,
                     path=place.path,
                     command=line,
                     given_timeout=timeout,
                     timeout=self._seconds(timeout),
                     handler=handler,
                     matcher=place.group.get("matcher"),
-                    usual_matcher=self.host.matchers.get(place.event),
-                    is_main=self.host.stops.get(place.event) == "agent",
+                    usual_matcher=self.host.matchers.get(event),
+                    is_main=self.host.stops.get(event) == "agent",
                     line=number,
                     column=column,
                 )
             )
         return found
+
+    def _event(self, name: str, file: SettingsFile) -> str:
+        """Return the host's name of an event; a plugin has Claude Code's names for all hosts."""
+        usual = host_named(DEFAULT)
+        scope = usual.stops.get(name) or usual.starts.get(name)
+        if file.scope != "plugin" or name in self.events or scope is None:
+            return name
+        is_stop = name in usual.stops
+        own = self.host.event_name(scope) if is_stop else self.host.start_name(scope)
+        known = self.host.stops if is_stop else self.host.starts
+        return own if known.get(own) == scope else name
+
+    def _is_others(self, event: str, command: str) -> bool:
+        """Return True for an entry of the plugin that is there for other hosts."""
+        line = notyet_line(command)
+        return line is not None and line.via == "plugin" and event not in self.events
 
     def _command(self, command: str, arguments: list[str] | None) -> str:
         return shlex.join([command, *arguments]) if arguments is not None else command
@@ -335,13 +360,14 @@ class Settings:
     def _seconds(self, timeout: object) -> float | None:
         if not isinstance(timeout, int | float) or isinstance(timeout, bool):
             return None
-        return timeout * self.host.timeout_unit
+        unit = 1.0 if timeout < self.host.seconds_below else self.host.timeout_unit
+        return timeout * unit
 
     def found(
         self, cwd: str, environ: Mapping[str, str]
     ) -> tuple[list[Registration], list[Mistake]]:
         """Return our entries in all files that the host reads, and what is wrong with files."""
-        return self.found_in(self.files(cwd, environ))
+        return self.found_in(self.all_files(cwd, environ))
 
     def found_in(self, files: Iterable[SettingsFile]) -> tuple[list[Registration], list[Mistake]]:
         """Return our entries in these files, and what is wrong with unreadable ones."""

@@ -99,6 +99,9 @@ class HostFacts:
         """Return the command that writes an entry anew, in its place and with its timeout."""
         if entry.file.scope == "managed":
             return f"ask the administrator of this machine to correct {visible(entry.file.path)}"
+        if entry.is_plugin:
+            longer = f"run: notyet install {self.host.name} --user --timeout {timeout}"
+            return longer if timeout else f"update the plugin notyet in {self.host.title}"
         line = notyet_line(entry.command)
         seconds = line.timeout if line is not None and entry.event in self.host.stops else None
         if not timeout and seconds and seconds != HOOK_TIMEOUT:
@@ -114,7 +117,7 @@ class HostFacts:
 def gather(host: Host, cwd: str, environ: Mapping[str, str]) -> HostFacts:
     """Read a host's settings, find its program, and run that for its version."""
     settings = settings_of(host.name)
-    files = tuple(_read(settings, where) for where in settings.files(cwd, environ))
+    files = tuple(_read(settings, where) for where in settings.all_files(cwd, environ))
     entries = [
         entry
         for content in files

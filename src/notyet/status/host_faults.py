@@ -133,7 +133,8 @@ def _twice(facts: HostFacts) -> Iterator[Fault]:
     if facts.host.layout == "file":  # of two plugins, one asks
         return
     for event in facts.host.stops:
-        entries = [entry for entry in facts.entries if entry.event == event]
+        # The plugin stands aside where settings register notyet (B12).
+        entries = [one for one in facts.entries if one.event == event and not one.is_plugin]
         if facts.host.project_wins:
             entries = [entry for entry in entries if entry.file == entries[-1].file]
         if len(entries) <= 1:
@@ -204,13 +205,16 @@ def missing_program(facts: HostFacts, entry: Registration) -> str:
 
 def _programs(facts: HostFacts) -> Iterator[Fault]:
     """Yield programs and launchers that are gone, or of another notyet."""
-    for entry in {entry.command: entry for entry in reversed(facts.entries)}.values():
+    entries = reversed(facts.entries)  # those of a plugin differ in what they say without notyet
+    lines = {one.file.path if one.is_plugin else one.command: one for one in entries}
+    for entry in lines.values():
         line = notyet_line(entry.command)
         launcher = line.launcher if line is not None else ""
         missing = missing_program(facts, entry)
         if missing:
             others = [one for one in facts.entries if one.event == entry.event and one != entry]
-            is_portable = line is not None and line.is_portable  # it does nothing without notyet
+            # Such a line does nothing, or only says so, without notyet.
+            is_portable = entry.is_plugin or (line is not None and line.is_portable)
             if not is_portable or all(missing_program(facts, other) for other in others):
                 fix = "" if "/" in missing else f"put it on the PATH of {facts.host.title}"
                 what = f"{missing} is not there, so nothing runs."

@@ -24,6 +24,7 @@ from notyet.core.verdict import UNCHECKED
 from notyet.git.worktrees import main_worktree
 from notyet.hook.hook import PROBE, PROBE_SESSION
 from notyet.hook.probe import WOULD_RUN_NOTHING, would_run
+from notyet.hosts.detect import detect
 from notyet.hosts.faults import checks_of
 from notyet.install.notyet_line import ISOLATED, notyet_line
 from notyet.run.command_runner import run_together
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from notyet.config.load import Setup
     from notyet.core.gate import Exit
+    from notyet.hosts.host import Host
     from notyet.install.settings import Registration
     from notyet.status.facts import HostFacts
     from notyet.status.fault import Fault
@@ -196,6 +198,9 @@ def _run(
 ) -> Exit:
     event = _event(facts, entry, session)
     payload, variables = facts.host.write_event(event, facts.cwd)
+    line = notyet_line(entry.command)
+    if line is None or not line.host:
+        payload = _recognisable(facts.host, payload)
     environ = {n: value for n, value in facts.hook_environ.items() if n not in _NOT_FOR_AGENTS}
     job = Job(
         argv=checks_of(facts.host.name).argv(entry),
@@ -206,6 +211,14 @@ def _run(
     )
     (done,) = run_together([job])
     return done
+
+
+def _recognisable(host: Host, payload: dict[str, Any]) -> dict[str, Any]:
+    """Return a payload with what tells its host, where the line does not: keys of a sign."""
+    plain = [sign.split() for sign in host.signs if not set(sign) & {"!", "=", "~"}]
+    if not plain or detect(payload) == host.name:
+        return payload
+    return {**dict.fromkeys(plain[0], ""), **payload}
 
 
 def _unanswered(done: Exit, timeout: float) -> str:

@@ -22,6 +22,7 @@ _WHOSE = {
     "project": "for this project",
     "local": "for you in this project",
     "managed": "by your organisation",
+    "plugin": "by its plugin",
 }
 _LIMITS = {
     "max_blocks": "{} send-backs a turn",
@@ -57,7 +58,9 @@ def host_state(status: HostStatus, cwd: str) -> tuple[str, str]:
         how = f"notyet install {status.host}" if is_all else codes
         return f"not registered{after}{f': {how}' if how else ''}", level
     places = dict.fromkeys(
-        f"{_WHOSE[one.file.scope]} ({visible(near(one.file.path, cwd))})" for one in status.entries
+        f"{_WHOSE['plugin' if one.is_plugin else one.file.scope]}"
+        f" ({visible(near(one.file.path, cwd))})"
+        for one in status.entries
     )
     return f"registered {' and '.join(places)}{after}{f': {codes}' if codes else ''}", level
 

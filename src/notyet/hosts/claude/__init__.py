@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from notyet.hosts.host import ClaudeLike, CommandLine, HookFiles
+from notyet.hosts.host import ClaudeLike, CommandLine, HookFiles, Plugin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,6 +76,9 @@ HOST = Claude(
         "project": ".claude/settings.json",
         "local": ".claude/settings.local.json",
     },
+    plugin=Plugin(
+        folder="plugins/cache/*/notyet/*", remove="run: claude plugin uninstall notyet@notyet"
+    ),
     home_variable="CLAUDE_CONFIG_DIR",
     managed="/Library/Application Support/ClaudeCode"
     if sys.platform == "darwin"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from notyet.core.record import replace
-from notyet.hosts.host import ClaudeLike, CommandLine, HookFiles
+from notyet.hosts.host import ClaudeLike, CommandLine, HookFiles, Plugin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,6 +60,12 @@ HOST = Codex(
     longest_reason=9_000,  # from 10,000 bytes on, Codex shows a preview and a file
     measured_in="utf-8",
     settings={"user": ".codex/hooks.json", "project": ".codex/hooks.json"},
+    plugin=Plugin(
+        folder="plugins/cache/*/notyet/*",
+        key="plugins",
+        trust_name="notyet@notyet:hooks/hooks.json",
+        remove="run: codex plugin remove notyet@notyet",
+    ),
     home_variable="CODEX_HOME",
     managed="/etc/codex",
     hook_files=HookFiles(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from notyet.status.fault import Fault
 
 _APPROVE = "start codex here, type /hooks and approve it; or run: notyet install codex --trust"
+_APPROVE_PLUGIN = "start codex here, type /hooks and approve the hooks of the plugin notyet"
 _SKIPPED = {
     "project-untrusted": (
         "Codex does not know yet that you trust this project, so it reads nothing from it.",
@@ -52,7 +53,9 @@ class CodexChecks(Checks):
         for entry in facts.entries:
             code = _why_skipped(facts, entry)
             if code:
-                yield facts.entry_fault(code, entry, *_SKIPPED[code])
+                what, fix = _SKIPPED[code]
+                fix = _APPROVE_PLUGIN if entry.is_plugin else fix
+                yield facts.entry_fault(code, entry, what, fix)
 
     def is_accepted(self, facts: HostFacts) -> bool:
         """Return True: what Codex runs was approved entry by entry."""
@@ -115,6 +118,8 @@ def _why_skipped(facts: HostFacts, entry: Registration) -> str:
         return "project-untrusted"
     path = entry.file.path
     paths = dict.fromkeys((in_main_worktree(path), path))  # Codex reads hooks in the main one
+    if entry.file.scope == "plugin" and facts.host.plugin is not None:
+        paths = {facts.host.plugin.trust_name: None}
     keys = [trust.key(one, entry.event, *entry.position) for one in paths]
     approved = None
     for content in facts.files:
@@ -126,4 +131,6 @@ def _why_skipped(facts: HostFacts, entry: Registration) -> str:
     if approved is None:
         return "hook-untrusted"
     expected = trust.hash_of(entry.event, entry.handler, entry.matcher)
+    if entry.file.scope == "plugin":  # the second part is of the plugin's other files
+        approved = str(approved).partition("/")[0]
     return "" if approved == expected else "hook-modified"
