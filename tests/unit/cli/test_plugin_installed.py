@@ -58,7 +58,8 @@ def approve(home, hooks):
     for event, (group,) in hooks.items():
         snake = "".join(f"_{c.lower()}" if c.isupper() else c for c in event).lstrip("_")
         lines.append(f'[hooks.state."notyet@notyet:hooks/hooks.json:{snake}:0:0"]')
-        lines.append(f'trusted_hash = "{hash_of(event, group["hooks"][0])}/sha256:of-the-rest"')
+        lines.append(f'trusted_hash = "{hash_of(event, group["hooks"][0])}"')
+        lines.append('trusted_content_hash = "sha256:of-the-rest"')
     (home / ".codex" / "config.toml").write_text("\n".join(lines) + "\n")
 
 
@@ -163,8 +164,11 @@ def test_a_plugin_without_the_program_is_a_fault(world, home, capsys):
 def test_codex_s_user_has_to_approve_the_plugin(world, home, capsys):
     lay("codex", home)
     config = home / ".codex" / "config.toml"
-    config.write_text(config.read_text().replace("sha256:", "sha256:0"))
+    approved = config.read_text()
+    config.write_text(approved.replace("sha256:", "sha256:0"))
     assert set(status("codex", capsys)[2]) == {"hook-modified"}
+    config.write_text(approved.replace("trusted_content_hash", "other"))
+    assert set(status("codex", capsys)[2]) == {"hook-untrusted"}
     config.write_text('[plugins."notyet@notyet"]\nenabled = true\n')
     code, found, faults = status("codex", capsys)
     assert (code, set(faults)) == (1, {"hook-untrusted"})

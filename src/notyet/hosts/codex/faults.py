@@ -128,9 +128,9 @@ def _why_skipped(facts: HostFacts, entry: Registration) -> str:
                 if state.get("enabled") is False:
                     return "hook-disabled"
                 approved = state.get("trusted_hash")
+                if entry.file.scope == "plugin" and "trusted_content_hash" not in state:
+                    approved = None  # Codex trusts all of the plugin's files, or none
     if approved is None:
         return "hook-untrusted"
     expected = trust.hash_of(entry.event, entry.handler, entry.matcher)
-    if entry.file.scope == "plugin":  # the second part is of the plugin's other files
-        approved = str(approved).partition("/")[0]
     return "" if approved == expected else "hook-modified"
