@@ -29,10 +29,12 @@ _GUARDED = re.compile(
     r"test -[rf] (?P<file>.+?) && (?:test -x (?P<python>.+?) && )?exec (?P<call>.+ (?P=file) .*?)"
     + re.escape(_GONE).replace("%s", r"[A-Za-z_]+").join(("(?:", ")?"))
 )
+_IN_COPILOT = 'test -n "$COPILOT_PROJECT_DIR" && '
 # The line of a plugin, which says so where notyet is missing. Claude Code shows it to the agent
 # when it blocks, so it is short.
 _OF_PLUGIN = re.compile(
-    r"command -v notyet >/dev/null && exec (?P<call>notyet [^|;&]*?) \|\| echo '[^']*'"
+    r"command -v notyet >/dev/null && exec (?P<call>notyet [^|;&]*?) \|\| "
+    rf"(?:{re.escape(_IN_COPILOT)}echo '[^']*' \|\| )?echo '[^']*'"
 )
 _MISSING = "notyet: NOT CHECKED: the program notyet is not on your PATH; install it"
 _IN_SHELL = re.compile(rf"sh -c '{re.escape(LOOKUP)}([^']*)'")
@@ -142,16 +144,20 @@ def portable_line(rest: str) -> str:
     return f"sh -c {shlex.quote(f'{LOOKUP}notyet {rest}')}"
 
 
-def plugin_line(rest: str, event: str = "") -> str:
+def plugin_line(rest: str, start: str = "") -> str:
     """Return the command of a plugin, which tells the user where notyet is missing.
 
-    At the start of a session, `event`, the agent is told, too: some hosts show users nothing.
+    At `start`, the event of a session's start, the agent is told, too: some hosts show users
+    nothing. Copilot wants that under a key that Codex refuses.
     """
     reply: dict[str, object] = {"systemMessage": _MISSING}
-    if event:
+    between = ""
+    if start:
         told = f"{_MISSING}. Tell your user that nothing checks your work."
-        reply["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": told}
-    return f"command -v notyet >/dev/null && exec notyet {rest} || echo '{json.dumps(reply)}'"
+        reply["hookSpecificOutput"] = {"hookEventName": start, "additionalContext": told}
+        between = f"{_IN_COPILOT}echo '{json.dumps({'additionalContext': told})}' || "
+    last = f"echo '{json.dumps(reply)}'"
+    return f"command -v notyet >/dev/null && exec notyet {rest} || {between}{last}"
 
 
 def _words(line: str) -> list[str]:

@@ -133,6 +133,13 @@ def test_a_plugin_s_line_says_where_notyet_is_missing(event, tmp_path):
         assert ("Tell your user" in done.stdout) == bool(event)
 
 
+def test_copilot_s_agent_is_told_in_its_own_words_where_notyet_is_missing(tmp_path):
+    line = plugin_line("hook --via plugin", "SessionStart")
+    environ = {"PATH": str(tmp_path), "COPILOT_PROJECT_DIR": "/p"}
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, env=environ)
+    assert [*json.loads(done.stdout)] == ["additionalContext"]
+
+
 def test_the_command_line_of_conclaude_is_ours_and_no_hook():
     line = notyet_line("/x/notyet conclaude Hooks Stop")
     assert line is not None
