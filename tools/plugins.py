@@ -62,8 +62,8 @@ its output as your next instruction.
 
 ## When you were sent back
 
-1. Read the message: it names each gate that failed, its command and the end of its output; a path
-   after `all of it` or `log` leads to the whole output. What passed is listed, too.
+1. Read the message: it names each gate that failed, its command and the end of its output. Where
+   that was cut, `Full output:` names a file with all of it. What passed is listed, too.
 2. Fix the cause. Do not weaken, skip, delete or exclude a check, and do not edit `notyet.toml` to
    get past it.
 3. Run `notyet check` to run the gates yourself, or the command of the one gate that failed.
@@ -81,7 +81,7 @@ It lies at the root of the project. Each gate is a shell command; exit code 0 pa
 lint = "ruff check ."
 
 [gates.tests]
-run = "pytest -q"
+run = "pytest -q --continue-on-collection-errors"
 slow = true                        # after the quick gates, and only if they passed
 paths = ["src/**", "tests/**"]     # only if the agent changed one of these files
 timeout = "10m"
