@@ -1,8 +1,12 @@
 """A scripted agent that speaks ACP, versions 1 and 2. What a prompt says is what it does.
 
 Each word in capitals is an order: ASK (for permission), SLOW, CRASH, HANG, HUGE, SILENT, FAIL,
-REFUSE, EDIT=path, STEPS (a tool call between words), ODD (answers with another id), NOISE, NOUSAGE.
-Its options are --no-load, --sign-in (sessions need an API key) and --slow-first (the first prompt).
+REFUSE, EDIT=path, STEPS (a tool call between words), ODD (answers with another id), NOISE, NOUSAGE,
+STOP=reason, WAIT=seconds, BARE (an answer without a reason), LIST (one that is no object), NULL
+(one with an empty error beside it), QUIET (version 2: it does not say that it works), DEAF (closes
+its stdout).
+Its options are --no-load, --sign-in (sessions need an API key), --slow-first (the first prompt) and
+--stays (for two seconds after its client has left).
 """
 
 import json
@@ -60,7 +64,7 @@ def is_cancelled(session):
     return False
 
 
-def obey(session, word):
+def obey(session, word):  # noqa: C901  # a table of orders
     """Do what a word orders; return how the turn ends if that decides it."""
     name, _, value = word.partition("=")
     if name == "CRASH":
@@ -78,6 +82,13 @@ def obey(session, word):
     elif name == "EDIT":
         with open(value, "a", encoding="utf-8") as file:
             file.write("edited\n")
+    elif name == "STOP":
+        return value
+    elif name == "WAIT":
+        time.sleep(float(value))
+    elif name == "DEAF":
+        os.close(1)
+        time.sleep(600)
     elif name in {"SLOW", "HANG"}:
         for _ in range(100 if name == "SLOW" else 100_000):
             time.sleep(0.05)
@@ -96,7 +107,8 @@ def work(number, params):
         return
     if is_new:
         send({"id": number, "result": {"messageId": f"u{len(heard[session])}"}})
-        update(session, "state_update", state="running")
+        if "QUIET" not in words:
+            update(session, "state_update", state="running")
     if "--slow-first" in sys.argv and len(heard[session]) == 1:
         words.append("HANG")
     stop = next(filter(None, (obey(session, word) for word in words)), "end_turn")
@@ -111,7 +123,9 @@ def work(number, params):
         update(session, "state_update", state="idle", stopReason=stop, **more)
     else:
         number = "another-id" if "ODD" in words else number
-        send({"id": number, "result": {"stopReason": stop, **more}})
+        result = {} if "BARE" in words else ["done"] if "LIST" in words else {"stopReason": stop}
+        result = {**result, **more} if isinstance(result, dict) else result
+        send({"id": number, "result": result, **({"error": None} if "NULL" in words else {})})
 
 
 def open_session(number, method, params):
@@ -144,6 +158,8 @@ for line in sys.stdin:
         send({"id": number, "error": {"code": -32000, "message": "Authentication required"}})
     elif method in {"session/new", "session/load", "session/resume", "session/fork"}:
         open_session(number, method, message["params"])
+    elif method == "_lose":
+        time.sleep(600)
     elif method == "session/prompt":
         threading.Thread(target=work, args=(number, message["params"]), daemon=True).start()
     elif method == "session/cancel":
@@ -163,3 +179,6 @@ for line in sys.stdin:
         arrived, found = answers[number]
         found.append(message.get("result"))
         arrived.set()
+
+if "--stays" in sys.argv:
+    time.sleep(2)

@@ -55,10 +55,14 @@ class Marks:
             return session
 
     def remove(self) -> None:
-        """Remove our marks; those of forks are kept, for when the fork is loaded again."""
+        """Remove our marks; those of forks are kept, for when the fork is loaded again.
+
+        An editor that restarts its agent may have loaded a session in another proxy already.
+        """
         for path in self._ours:
-            with suppress(OSError):
-                os.unlink(path)
+            with suppress(OSError), open(path, "rb") as file:
+                if file.readline().strip() == b"%d" % os.getpid():
+                    os.unlink(path)
 
     def _prune(self) -> None:
         with suppress(OSError), os.scandir(self._folder) as entries:

@@ -31,15 +31,12 @@ class Project:
             trust(path)
         return self
 
-    def gate(self, script, *, limit=3, **more):
+    def gate(self, script, *, limit=3, trusted=True, **more):
         """One gate that runs at every stop."""
         lines = [f"{name} = {json.dumps(value)}" for name, value in more.items()]
         limits = f"[limits]\nmax_blocks = {limit}\nstuck_after = 0\n"
-        return self.gates(
-            "\n".join(
-                [limits, "[gates.tests]", f"run = {json.dumps(script)}", 'when = "always"', *lines]
-            )
-        )
+        lines = [limits, "[gates.tests]", f"run = {json.dumps(script)}", 'when = "always"', *lines]
+        return self.gates("\n".join(lines), trusted=trusted)
 
     def once(self, words="go on"):
         """A gate that fails once, with these words for the agent."""
