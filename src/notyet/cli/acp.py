@@ -74,11 +74,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _wrong_stdin() -> str:
-    """Return what stdin is, if lines cannot be waited for there."""
+    """Return what stdin is, if it is no pipe or socket, whose lines can be waited for."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
     except (AttributeError, OSError, ValueError):
         return "closed"
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+        return ""
     if stat.S_ISREG(mode):
         return "a file"
-    return "a terminal" if sys.stdin.isatty() else ""
+    return "a terminal" if sys.stdin.isatty() else "closed, or a device"
