@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 from typing import TYPE_CHECKING
 
 from notyet.run.process import block_sigpipe, restore_sigpipe
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _CHUNK = 256 * 1024
 _HIGH = 1024 * 1024  # bytes that wait, from which on the other side is not read
 _LOW = 256 * 1024  # below which it is read again
+_LOOK = 1.0  # seconds between two looks whether the writer of what is not read has gone
+_GONE = select.POLLHUP | getattr(select, "POLLRDHUP", 0)  # the latter is Linux's
 
 
 class Inlet:
@@ -40,16 +43,20 @@ class Inlet:
         self._parts: list[bytes] = []  # of a line that is not complete
         self._loop = asyncio.get_running_loop()
         self._is_open = True
+        self._watch: asyncio.TimerHandle | None = None
         os.set_blocking(fd, False)
         self._loop.add_reader(fd, self._read)
 
     def pause(self) -> None:
-        """Read no more for now."""
+        """Read no more for now; notice if the writer goes, whose end we would not read."""
         if self._is_open:
             self._loop.remove_reader(self._fd)
+            self._watch = self._loop.call_later(_LOOK, self._look)
 
     def resume(self) -> None:
         """Read again."""
+        if self._watch is not None:
+            self._watch.cancel()
         if self._is_open:
             self._loop.add_reader(self._fd, self._read)
 
@@ -58,6 +65,16 @@ class Inlet:
         if self._is_open:
             self._is_open = False
             self._loop.remove_reader(self._fd)
+
+    def _look(self) -> None:
+        if not self._is_open:
+            return
+        poll = select.poll()
+        poll.register(self._fd, _GONE)
+        if poll.poll(0):
+            self._on_end()
+        else:
+            self._watch = self._loop.call_later(_LOOK, self._look)
 
     def drain(self) -> None:
         """Read what is there, after the writer has ended."""

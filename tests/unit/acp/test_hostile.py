@@ -1,12 +1,37 @@
 """`notyet acp` between a client and an agent that break the protocol, or go at a bad time."""
 
+import os
 import subprocess
 import sys
+import threading
+import time
+from contextlib import suppress
 
 import pytest
 
 from acp_editor import AGENT
 from notyet.acp.marks import Marks
+from support import wait_for
+
+
+def test_a_client_that_dies_while_its_agent_reads_nothing_leaves_nothing_behind(edit, project):
+    editor = edit()
+    session = editor.new(project.gate("true").folder)
+    agent = int(session.rpartition("-")[2])
+    editor.send(method="_lose", params={})
+
+    def flood():
+        with suppress(OSError, ValueError):
+            editor.send(method="x", params={"x": "y" * 10_000_000})
+
+    threading.Thread(target=flood, daemon=True).start()
+    time.sleep(1)  # by then the proxy reads no more
+    descriptor = editor.process.stdin.fileno()
+    os.set_blocking(descriptor, False)  # so that the thread gives up
+    time.sleep(0.2)
+    os.close(descriptor)
+    assert editor.process.wait(20) == 0
+    wait_for(lambda: not os.path.exists(f"/proc/{agent}"))
 
 
 @pytest.mark.parametrize("stdin", ["/dev/null", "&-"])
