@@ -11,10 +11,10 @@ from notyet.config.find import state_folder, user_folder
 from notyet.config.load import Setup, load
 from notyet.config.off import switched_off
 from notyet.core.event import StartEvent, StopEvent
-from notyet.core.message import note
+from notyet.core.message import note, notes
 from notyet.core.record import replace
 from notyet.core.text import clean, first_line
-from notyet.core.verdict import LOUD, UNCHECKED, Allow, Block, Halt, Problem, in_log, skipped
+from notyet.core.verdict import UNCHECKED, Allow, Block, Halt, Problem, in_log, skipped
 from notyet.engine.from_project import supervising_engine
 from notyet.engine.snapshots import PATIENCE, snapshot_roots, take_snapshots
 from notyet.engine.unchanged import remember_start
@@ -130,8 +130,6 @@ class Gating:
         setup = await asyncio.to_thread(self._setup, session.cwd)
         if not setup.gates and setup.distrust:
             return await self._skip(turn, event, show, "untrusted", *setup.distrust)
-        for line in (*setup.distrust, *setup.warnings):
-            self._warn(line)
         display = Display(version, session.name, turn.turn_id, show)
         turn.close_display = display.cancelled
         engine = supervising_engine(setup, self._environ, self._ledger, self._warn)
@@ -141,7 +139,12 @@ class Gating:
         if failed:
             return None
         decision = await engine.check(event, progress=display)
-        display.decided(decision, say=True)
+        display.decided(decision)
+        for line in (*setup.distrust, *setup.warnings):
+            self._warn(line)
+            if line not in session.said and line not in note(decision):
+                session.said.add(line)
+                display.say(line)
         return decision
 
     def _failed_call(self, session: Session, end: Message, facts: Facts) -> str:
@@ -193,23 +196,26 @@ class Display:
         title, status = _title(gate, report)
         self._call(call or self._next(), title, status, _output(report), new=not call)
 
-    def decided(self, decision: Decision, *, say: bool) -> None:
-        """Show what the gates came to: a send-back, or a pass after one; say what is not passed."""
+    def decided(self, decision: Decision) -> None:
+        """Show what the gates came to; say what is not passed, and what else the user is told."""
         verdict = decision.verdict
+        line, *others = notes(decision)
         if isinstance(verdict, Block):
             title = f"notyet: sent back {decision.count} of {decision.limit}"
             self._call(self._next(), title, "failed", verdict.prompt, new=True)
-            return
-        if decision.outcome == "passed" and decision.count:
-            times = "1 send-back" if decision.count == 1 else f"{decision.count} send-backs"
-            self._call(self._next(), f"notyet: passed after {times}", "completed", new=True)
-        line = note(decision)
-        if isinstance(verdict, Halt):
-            line = line or f"notyet: ended by a gate: {verdict.reason or 'no reason given'}"
-        is_loud = decision.outcome in LOUD or isinstance(verdict, Halt)
-        if say and line and (is_loud or UNCHECKED in line or decision.subagents):
-            text = clean(line).replace("notyet: ", "**notyet**: ", 1)
-            self._show(wire.words(self._session, self._next(), f"\n\n{text}\n"))
+        elif decision.outcome == "passed" and line:
+            self._call(self._next(), line, "completed", new=True)
+        else:
+            if isinstance(verdict, Halt):
+                line = line or f"notyet: ended by a gate: {verdict.reason or 'no reason given'}"
+            others.insert(0, line)
+        for text in filter(None, others):
+            self.say(text)
+
+    def say(self, line: str) -> None:
+        """Show a line as words of the agent."""
+        text = f"**notyet**: {clean(line).removeprefix('notyet: ')}"
+        self._show(wire.words(self._session, self._next(), f"\n\n{text}\n"))
 
     def cancelled(self) -> None:
         """Show that gates were ended before they had an answer."""

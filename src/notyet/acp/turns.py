@@ -36,6 +36,7 @@ class Session:
         self.starting: asyncio.Task[None] | None = None
         self.waiting: list[bytes] = []  # lines of the client, until it has started
         self.spending = Spending()
+        self.said: set[str] = set()  # warnings that its user has read
 
     def working(self) -> Turn | None:
         """Return the turn that the agent works in."""

@@ -357,6 +357,11 @@ _UNMEANT = frozenset({"config", "ledger", "no-session", "duplicate", "untrusted"
 
 def note(decision: Decision) -> str:
     """Return one line about a decision for the user; empty when there is nothing to say."""
+    return " | ".join(part for part in notes(decision) if part)
+
+
+def notes(decision: Decision) -> list[str]:
+    """Return what the user is told of a decision, first what it came to, which may be empty."""
     parts = [_note(decision)]
     if parts[0].startswith((f"notyet: {UNPASSED}", f"notyet: {UNCHECKED}")):
         parts[0] += in_log(decision.stop)
@@ -367,7 +372,7 @@ def note(decision: Decision) -> str:
         parts.append(f"notyet: not checked: no file changed since this session began ({names})")
     parts += [f"notyet: {line}" for line in decision.subagents]
     parts += dict.fromkeys(report.tell_user for report in decision.reports)
-    return " | ".join(" ".join(part.split()) for part in parts if part.strip())
+    return [" ".join(part.split()) for part in parts]
 
 
 def _note(decision: Decision) -> str:

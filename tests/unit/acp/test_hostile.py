@@ -42,6 +42,17 @@ def test_a_stdin_that_is_no_pipe_is_refused_in_words(stdin):
     assert b"speaks to it over pipes; stdin is closed, or a device" in done.stderr
 
 
+def test_an_untrusted_file_beside_gates_that_run_is_said_once(edit, project, stops, tmp_path):
+    config = tmp_path / "config"
+    (config / "notyet").mkdir(parents=True)
+    (config / "notyet" / "notyet.toml").write_text('[gates.mine]\nrun = "true"\nwhen = "always"\n')
+    editor = edit(environ={"XDG_CONFIG_HOME": str(config)})
+    session = editor.new(project.gate("exit 1", trusted=False).folder)
+    editor.ask(session, "go")
+    editor.ask(session, "go on")
+    assert editor.text().count("notyet.toml is not trusted; run: notyet trust") == 1
+
+
 def test_a_mark_of_another_proxy_stays(tmp_path):
     marks = Marks(str(tmp_path))
     marks.add("s1", "s1")
