@@ -71,6 +71,7 @@ class Proxy:
         self._asked: dict[str, tuple[str, Message]] = {}  # requests about sessions, by id
         self._prompts: dict[str, Turn] = {}  # open ones, by the id that the agent will answer
         self._working: list[Session] = []  # of which lines are kept
+        self._has_left = False  # the client
 
     # -- from the client
 
@@ -119,26 +120,24 @@ class Proxy:
         before, task = session.turn, wire.prompt_text(params)
         if before is not None and before.state == "gating":
             self._finish(before)
-        elif before is not None and before.state == "working":
-            before.is_superseded = True
-            if self.version != 1:  # the agent takes the prompt into the work under way
-                before.state = "over"
         turn = session.turn = Turn(session, number, task)
         self._work(turn)
-        if self.version != 1:
-            turn.has_run = before is not None and before.is_superseded and before.has_run
-        else:
+        if self.version == 1:
             self._prompts[wire.key(number)] = turn
+        elif before is not None and before.state == "working":
+            before.state = "over"  # the agent takes the prompt into the work under way
+            turn.has_run = before.has_run
 
     def _cancel(self, method: str, params: Message) -> bool:
-        turn = self._turn_of(params.get("sessionId"))
-        if turn is None or turn.state == "over":
-            return True
-        turn.is_cancelled = True
-        if turn.state != "gating":
-            return True
-        self._finish(turn, stop="cancelled")
-        return method != wire.CANCEL  # the agent has nothing to cancel
+        session = params.get("sessionId")
+        turns = [turn for turn in self._open_turns() if turn.session.name == session]
+        for turn in turns:
+            turn.is_cancelled = True
+        gating = [turn for turn in turns if turn.state == "gating"]
+        for turn in gating:
+            self._finish(turn, stop="cancelled")
+        # The agent has nothing to cancel if gates were all that ran.
+        return method != wire.CANCEL or not gating or len(turns) > len(gating)
 
     def _cancel_request(self, message: Message, params: Message) -> bool:
         asked = wire.key(params.get("requestId"))
@@ -231,21 +230,22 @@ class Proxy:
             return not self._is_ours(message["id"])
         number = wire.key(message["id"])
         self._log(f"NOT CHECKED: the agent ended a turn by an answer with the unknown id {number}")
-        waiting = [turn for turn in self._open_turns() if turn.own_id and turn.state == "working"]
+        waiting = [turn for turn in self._open_turns() if turn.state == "working"]
         if len(waiting) != 1:
             return True
         (turn,) = waiting  # else its client would wait for ever
-        self._prompts.pop(wire.key(turn.own_id), None)
-        self._say(turn, "NOT CHECKED: the agent answered the send-back with an unknown id")
+        self._prompts.pop(wire.key(turn.own_id or turn.asked), None)
+        what = "the send-back" if turn.own_id else "the prompt"
+        self._say(turn, f"NOT CHECKED: the agent answered {what} with an unknown id")
+        turn.held = turn.held or (message, b"")
         self._finish(turn)
         return False
 
     def _learn(self, method: str, params: Message, answer: Message) -> None:
         """Note the version, or a session, from an answer of the agent."""
-        if "error" in answer:
+        if wire.has_failed(answer):
             return
-        found = answer.get("result")
-        found = found if isinstance(found, dict) else {}
+        found = wire.result_of(answer)
         if method == "initialize":
             self.version = 2 if found.get("protocolVersion") == 2 else 1  # noqa: PLR2004
             info = found.get("agentInfo") or found.get("info")
@@ -277,14 +277,14 @@ class Proxy:
     def _passes_answer(self, turn: Turn, message: Message, line: bytes) -> bool:
         """Take the answer to a prompt, the client's or ours."""
         is_ours = bool(turn.own_id)
-        if self.version != 1 and "error" not in message:
+        if self.version != 1 and not wire.has_failed(message):
             return False  # our prompt was accepted; its end comes as an update
-        if is_ours and "error" in message:
+        if is_ours and wire.has_failed(message):
             words = value(message, "error", "message")
-            self._say(turn, f"the agent did not take the send-back: {words}")
+            self._say(turn, f"NOT PASSED: the agent did not take the send-back: {words}")
             self._finish(turn)
             return False
-        self._end(turn, value(message, "result") or {}, message, line)
+        self._end(turn, wire.result_of(message), message, line)
         return False
 
     def _passes_update(self, message: Message, line: bytes) -> bool:
@@ -306,7 +306,9 @@ class Proxy:
                 self._work(turn)
             turn.has_run = True
             return True
-        if turn is None or not working or not turn.has_run:
+        if turn is None or not working:
+            return True
+        if not turn.has_run and not turn.heard.read(name).has_acted:
             return True  # it was idle before
         self._end(turn, update, message, line)
         return False
@@ -317,9 +319,15 @@ class Proxy:
         """Hold the end of a turn and check it, or let it pass."""
         turn.held = (message, line)
         turn.spend(end.get("usage"))
-        stop = end.get("stopReason") or (wire.END_TURN if self.version != 1 else "")
-        is_end = stop == wire.END_TURN and "error" not in message
-        if not is_end or turn.is_cancelled or turn.is_superseded:
+        stop = end.get("stopReason") or wire.END_TURN
+        newest = turn.session.turn  # the end of the user's newest prompt is what counts (C9)
+        is_newest = newest is None or newest is turn or newest.state == "over"
+        if turn.is_cancelled or self._has_left or not is_newest:
+            self._finish(turn)
+            return
+        if stop != wire.END_TURN or wire.has_failed(message):
+            if turn.own_id:
+                self._say(turn, f"NOT PASSED: the agent was sent back, and ended with {stop}")
             self._finish(turn)
             return
         turn.state = "gating"
@@ -330,7 +338,10 @@ class Proxy:
         try:
             decision = await self._checker.check(turn, end, self._to_client)
         except Exception as error:  # noqa: BLE001  # a fault of ours must not hold an agent
-            self._log(f"NOT CHECKED: internal error: {type(error).__name__}: {error}")
+            words = f"NOT CHECKED: internal error: {type(error).__name__}: {error}"
+            self._log(words)
+            if turn.state == "gating":
+                self._say(turn, words)
         if turn.state != "gating":
             return
         turn.decision = decision
@@ -351,8 +362,8 @@ class Proxy:
         if turn.state == "gating" and turn.close_display is not None:
             turn.close_display()
         turn.state = "over"
-        turn.heard = Heard()  # of a long session, only what is open is kept
         self._rest(turn)
+        turn.heard = Heard()  # of a long session, only what is open is kept
         if turn.check is not None and turn.check is not asyncio.current_task():
             turn.check.cancel()
         message, line = turn.held or ({}, b"")
@@ -376,13 +387,13 @@ class Proxy:
             self._to_client(wire.error(turn.asked, *error))
         elif line and not stop and not turn.send_backs:
             self._to_client(line)  # nothing was changed
-        elif "error" in message and not stop:
+        elif wire.has_failed(message) and not stop:
             self._to_client(
                 wire.line_of({"jsonrpc": "2.0", "id": turn.asked, "error": message["error"]})
             )
         else:
-            found = dict(value(message, "result") or {"stopReason": wire.END_TURN})
-            found["stopReason"] = stop or found["stopReason"]
+            found = dict(wire.result_of(message))
+            found["stopReason"] = stop or found.get("stopReason") or wire.END_TURN
             self._to_client(wire.result(turn.asked, self._with_meta(turn, found)))
 
     def _with_meta(self, turn: Turn, fields: Message) -> Message:
@@ -419,8 +430,13 @@ class Proxy:
             self._working.append(turn.session)
 
     def _rest(self, turn: Turn) -> None:
-        if turn.session.working() is None and turn.session in self._working:
-            self._working.remove(turn.session)
+        session = turn.session
+        if session.turn is turn:
+            for older in self._open_turns():
+                if older.session is session and older.state == "working":
+                    session.turn, older.heard = older, turn.heard  # the agent still works on it
+        if session.working() is None and session in self._working:
+            self._working.remove(session)
 
     def _is_ours(self, number: object) -> bool:
         return isinstance(number, str) and number.startswith(self._prefix)
@@ -432,13 +448,17 @@ class Proxy:
         for turn in self._open_turns():
             if turn.state == "gating":
                 self._finish(turn)
-            elif self.version == 1:
+                continue
+            if turn.own_id:
+                self._say(turn, f"NOT PASSED: the agent was sent back, and ended ({how})")
+            if self.version == 1:
                 self._finish(turn, error=(wire.INTERNAL, f"the agent ended in its turn ({how})"))
             elif turn.own_id:
                 self._finish(turn, stop=wire.END_TURN)
 
     def client_ended(self) -> None:
-        """End the gates: nobody waits for them."""
+        """End the gates, and run no more: nobody waits for them."""
+        self._has_left = True
         for turn in self._open_turns():
             turn.state = "over"
             if turn.check is not None:

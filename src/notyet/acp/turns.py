@@ -58,7 +58,6 @@ class Turn:
         self.state: State = "working"
         self.own_id = ""  # of our follow-up that the agent works on
         self.is_cancelled = False
-        self.is_superseded = False  # a newer prompt of the user is what counts
         self.has_run = False  # version 2: it was said to be running
         self.heard = Heard()
         self.held: tuple[Message, bytes] | None = None  # its end, which the client has not seen

@@ -114,6 +114,17 @@ def text_of(content: object) -> str:
     return "".join(text for text in found if isinstance(text, str))
 
 
+def has_failed(answer: Message) -> bool:
+    """Return True if a request failed; some agents write `"error": null` beside a result."""
+    return answer.get("error") is not None
+
+
+def result_of(answer: Message) -> Message:
+    """Return the result of a request; empty if it is no object."""
+    found = answer.get("result")
+    return found if isinstance(found, dict) else {}
+
+
 def prompt_text(params: Message) -> str:
     """Return the words of a prompt."""
     blocks = params.get("prompt")

@@ -1,6 +1,7 @@
 """`notyet acp` between a client and an agent that break the protocol, or go at a bad time."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -12,6 +13,75 @@ import pytest
 from acp_editor import AGENT
 from notyet.acp.marks import Marks
 from support import wait_for
+
+ONLY_V1 = pytest.mark.parametrize("version", [1], indirect=True)
+ONLY_V2 = pytest.mark.parametrize("version", [2], indirect=True)
+
+
+def outcomes(stops):
+    return [outcome for outcome, _ in stops()]
+
+
+@ONLY_V1
+@pytest.mark.parametrize("odd", ["BARE", "LIST", "NULL"])
+def test_an_odd_answer_to_a_send_back_is_its_end(edit, project, odd, stops):
+    editor = edit()
+    result = editor.ask(editor.new(project.once(odd).folder), "NOUSAGE")
+    assert result["stopReason"] == "end_turn"
+    assert outcomes(stops) == ["blocked", "passed"]
+
+
+@ONLY_V1
+@pytest.mark.parametrize("odd", ["BARE", "LIST", "NULL"])
+def test_an_odd_answer_to_a_prompt_is_gated(edit, project, odd, stops):
+    editor = edit("--max-blocks", "1")
+    editor.ask(editor.new(project.gate("exit 1").folder), odd)
+    assert outcomes(stops) == ["blocked", "capped"]
+
+
+@ONLY_V1
+def test_a_prompt_that_is_answered_with_another_id_ends_unchecked(edit, project, stops):
+    editor = edit()
+    result = editor.ask(editor.new(project.gate("exit 1").folder), "ODD")
+    assert result["stopReason"] == "end_turn"
+    assert "NOT CHECKED: the agent answered the prompt with an unknown id" in editor.text()
+
+
+@pytest.mark.parametrize("reason", ["max_tokens", "refusal"])
+def test_a_send_back_that_does_not_come_to_its_gates_is_not_passed(edit, project, reason, stops):
+    editor = edit()
+    result = editor.ask(editor.new(project.once(f"STOP={reason}").folder), "go")
+    assert result["stopReason"] == reason
+    words = f"**notyet**: NOT PASSED: the agent was sent back, and ended with {reason}"
+    assert words in editor.text()
+
+
+@ONLY_V2
+def test_an_agent_that_does_not_say_that_it_works_is_gated(edit, project, stops):
+    editor = edit()
+    editor.ask(editor.new(project.gate("true").folder), "QUIET")
+    assert outcomes(stops) == ["passed"]
+
+
+@ONLY_V1
+def test_an_older_prompt_that_ends_last_is_gated_too(edit, project, stops):
+    editor = edit()
+    session = editor.new(project.gate("true").folder)
+    older, newer = editor.prompt(session, "WAIT=2"), editor.prompt(session, "go")
+    editor.end(session, newer)
+    editor.end(session, older)
+    assert outcomes(stops) == ["passed", "passed"]
+
+
+@ONLY_V1
+def test_a_cancellation_during_a_gate_reaches_an_agent_that_works_on_another_prompt(edit, project):
+    editor = edit()
+    session = editor.new(project.gate("sleep 600").folder)
+    older, newer = editor.prompt(session, "HANG"), editor.prompt(session, "go")
+    editor.until(lambda m: "notyet: tests" in str(m))
+    editor.send(method="session/cancel", params={"sessionId": session})
+    assert editor.end(session, newer)["stopReason"] == "cancelled"
+    assert editor.end(session, older)["stopReason"] == "cancelled"
 
 
 def test_a_client_that_dies_while_its_agent_reads_nothing_leaves_nothing_behind(edit, project):
@@ -32,6 +102,16 @@ def test_a_client_that_dies_while_its_agent_reads_nothing_leaves_nothing_behind(
     os.close(descriptor)
     assert editor.process.wait(20) == 0
     wait_for(lambda: not os.path.exists(f"/proc/{agent}"))
+
+
+def test_a_turn_that_ends_after_its_client_left_runs_no_gate(edit, project, stops):
+    editor = edit(agent=(sys.executable, AGENT, "--stays"))
+    session = editor.new(project.gate("touch ran").folder)
+    editor.prompt(session, "WAIT=1")
+    wait_for(lambda: editor.call("_heard", sessionId=session))
+    editor.close()
+    assert not (project.folder / "ran").exists()
+    assert stops() == []
 
 
 @pytest.mark.parametrize("stdin", ["/dev/null", "&-"])
@@ -60,3 +140,17 @@ def test_a_mark_of_another_proxy_stays(tmp_path):
     file.write_text("1\ns1")  # as another proxy writes it that has loaded the session
     marks.remove()
     assert file.exists()
+
+
+def test_an_agent_that_closes_its_stdout_ends_the_turn(edit, project):
+    editor = edit()
+    session = editor.new(project.once("DEAF").folder)
+    editor.prompt(session, "go")
+    assert editor.process.wait(20) == 128 + signal.SIGTERM
+    wait_for(lambda: "NOT PASSED: the agent was sent back, and ended" in all_text(editor))
+
+
+def all_text(editor):
+    with suppress(EOFError):
+        editor.until(lambda _: False, patience=5)
+    return editor.text()
