@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from notyet.acp import wire
@@ -55,7 +56,9 @@ class Client:
         self._open: dict[str, asyncio.Future[Any]] = {}
         self._asides: set[asyncio.Task[None]] = set()
         self._outlet = Outlet(self.program.stdin)
-        self._inlet = Inlet(self.program.stdout, self._take, lambda: None)
+        # One that has closed its stdout answers no more.
+        close = partial(self.program.end_within, _TO_LEAVE)
+        self._inlet = Inlet(self.program.stdout, self._take, close)
         self.program.on_exit = self._inlet.drain
         self.ended = asyncio.ensure_future(self.program.wait())
         self.ended.add_done_callback(lambda _: self._give_up())
@@ -166,10 +169,17 @@ class Client:
                 self._asides.add(task)
                 task.add_done_callback(self._asides.discard)
             elif method is None and "id" in message:
-                self._settle(self._open.pop(wire.key(message["id"]), None), message)
+                self._settle(message)
 
-    def _settle(self, answer: asyncio.Future[Any] | None, message: Message) -> None:
-        if answer is None or answer.done():
+    def _settle(self, message: Message) -> None:
+        number = wire.key(message["id"])
+        answer = self._open.pop(number, None)
+        if answer is None:
+            waiting = [one for one in self._open.values() if not one.done()]
+            if len(waiting) == 1:  # else it would wait for ever
+                waiting[0].set_exception(AgentError(f"it answered with the unknown id {number}"))
+            return
+        if answer.done():
             return
         error = message.get("error")
         if not isinstance(error, dict):

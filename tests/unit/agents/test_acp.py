@@ -73,6 +73,8 @@ def test_without_a_policy_permission_is_denied(tmp_path):
     [
         ("FAIL", "the model failed"),
         ("CRASH", "its program ended (exit code 7)"),
+        ("DEAF", "its program ended (signal 9)"),
+        ("ODD", 'it answered with the unknown id "another-id"'),
         ("SILENT", "the agent ended its turn without a word or a tool call"),
     ],
 )
