@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from notyet.gates.shell_text import ASSIGNMENT, DEEPEST, names, parsed
@@ -35,6 +35,7 @@ class RanCommand:
     why: str = ""  # it is not proven
     folder: str | None = ""  # where `cd` led before, relative to the start; None: not known
     writes: bool = False
+    silent: bool = False  # its output goes elsewhere
     concurrent: bool = False  # others of the text may have run at the same time
 
     @property
@@ -145,7 +146,10 @@ class _Walk:
             text, own = inner
             own.folder = state.folder
             walk = _Walk(self._found, self._depth + 1, is_concurrent=self._is_concurrent)
+            first = len(self._found)
             walk.script(parsed(text), own, proven=proven, why=why)
+            if simple.is_silent:
+                self._found[first:] = [replace(one, silent=True) for one in self._found[first:]]
             return
         self._found.append(
             RanCommand(
@@ -154,6 +158,7 @@ class _Walk:
                 why=why,
                 folder=state.folder,
                 writes=simple.writes,
+                silent=simple.is_silent,
                 concurrent=self._is_concurrent,
             )
         )

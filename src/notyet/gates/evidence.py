@@ -16,6 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from notyet.core.matcher import glob_error, glob_matches
+from notyet.core.text import clean
 from notyet.gates.commands import RanCommand, forms, ran_commands
 from notyet.gates.question import Answer, Question
 from notyet.gates.shell_text import NotUnderstood, names
@@ -44,11 +45,12 @@ _IDLE = names("""
     --skip-tests --exit-zero --noop --suppress-tests-failed-exit-code
     --suppress-no-test-exit-code -h -DskipTests -DskipTests=true -Dmaven.test.skip
     -Dmaven.test.skip=true -Dmaven.test.failure.ignore -Dmaven.test.failure.ignore=true
-    --fail-never --ignore-errors --no-run-tests --nobuild --exclude-task
+    --fail-never --ignore-errors --no-run-tests --nobuild --exclude-task --script-shell
     """)
 _IDLE_FOR = {
-    "go": {"-list", "-c", "-n"},
+    "go": {"-list", "-c", "-n", "-exec"},
     "just": {"-n", "-l"},
+    "nox": {"-l"},
     "ninja": {"-n", "-t"},
     "ctest": {"-N"},
     "tox": {"-l", "-a"},
@@ -69,16 +71,19 @@ _SHOWING = names("""
     """)
 # Signs that no test ran, and that some did.
 _NOTHING = re.compile(
-    r"\bno tests ran\b|\bcollected 0 items\b|\b0 passed\b|\bno tests? (?:files? )?found\b"
-    r"|\bRan 0 tests\b|\brunning 0 tests\b|\bTests:\s{1,20}0 total\b|^# tests 0$|\b0 tests\b"
+    r"\bno tests ran\b|\bcollected 0 items\b|\b0 passed\b|\bno tests? (?:were |files? )?found\b"
+    r"|\bRan 0 tests\b|\brunning 0 tests\b|\bTests:\s{1,20}0 total\b|\b0 tests\b|\bTests run: 0\b"
+    r"|^(?:# |\u2139 )(?:tests|pass) 0$|\bno tests? executed\b"
     r"|\[no test files\]|\bno tests to run\b|\b0 (?:specs|examples|passing)\b"
-    r"|\b\d{1,9} (?:skipped|deselected)\b|\bno test suite\b|\bNo tests? matched\b",
+    r"|\b\d{1,9} (?:skipped|deselected)\b|\bno test suite\b|\bNo tests? match",
     re.IGNORECASE | re.MULTILINE,
 )
 _SOMETHING = re.compile(
-    r"\b[1-9]\d{0,8} (?:passed|passing|tests?|specs?|examples?|assertions?|xfailed|checks?)\b"
+    r"\b[1-9]\d{0,8} (?:passed|passing|specs?|examples?|assertions?|xfailed|checks?)\b"
+    r"|\b[1-9]\d{0,8} tests?\b(?! \|)"
     r"|^ok\s{1,8}\S+\s{1,8}[\d(](?!.*\bno tests to run\b)"
-    r"|\bRan [1-9]|\brunning [1-9]\d{0,8} tests?\b|^# pass [1-9]|^ok \d",
+    r"|\bRan [1-9]|\bTests run: [1-9]|\brunning [1-9]\d{0,8} tests?\b|^(?:# |\u2139 )pass [1-9]"
+    r"|^ok \d(?!.* # SKIP)",
     re.MULTILINE,
 )
 # For transcripts without times: commands that change no file.
@@ -204,6 +209,8 @@ class _Search:
             return (
                 "it cannot prove a pass: the shell puts in words that the transcript does not show"
             )
+        if command.silent:
+            return "its output, which says whether a test ran, is not in the transcript"
         if ran_nothing(call.output):
             return "its output says that no test ran and passed"
         if not self._files.is_inside(call.folder, command.folder):
@@ -318,6 +325,7 @@ def _hidden_options(command: RanCommand) -> Iterator[str]:
 
 def ran_nothing(output: str) -> bool:
     """Return True if an output says that no test ran, or that none passed."""
+    output = clean(output)
     return bool(_NOTHING.search(output)) and not _SOMETHING.search(output)
 
 

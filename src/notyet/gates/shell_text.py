@@ -45,6 +45,7 @@ class Simple:
 
     words: list[Word] = field(default_factory=list)
     writes: bool = False  # it redirects its output into a file
+    is_silent: bool = False  # what it prints is not shown
 
 
 @dataclass
@@ -148,7 +149,10 @@ class _Parser:
             if self._peek() != ")":
                 raise NotUnderstood("a ( without its )")
             self._at += 1
-            self._redirections(Simple())
+            around = Simple()
+            self._redirections(around)
+            if around.is_silent:
+                _silence(script)
             return script
         simple = Simple()
         while self._redirections(simple) or self._is_word():
@@ -178,8 +182,9 @@ class _Parser:
             target = self._word()
             if sign in {"<<", "<<-"}:
                 self._heredocs.append((target.text, sign == "<<-"))
-            elif ">" in sign and not _is_harmless(sign, target.text):
-                simple.writes = True
+            elif ">" in sign:
+                simple.writes |= not _is_harmless(sign, target.text)
+                simple.is_silent |= match[0][:1] in "1&>" and not _is_shown(target.text)
             found = True
             self._skip()
         return found
@@ -309,6 +314,19 @@ class _Parser:
         if end < 0:
             raise NotUnderstood("a quote without its end")
         return end
+
+
+def _silence(script: Script) -> None:
+    """Note that the output of a subshell is not shown."""
+    for part in (part for one in script for line in one.pipelines for part in line.parts):
+        if isinstance(part, list):
+            _silence(part)
+        else:
+            part.is_silent = True
+
+
+def _is_shown(target: str) -> bool:
+    return target in {"1", "2", "/dev/stderr", "/dev/stdout", "/dev/tty"}
 
 
 def _is_harmless(sign: str, target: str) -> bool:

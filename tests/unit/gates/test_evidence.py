@@ -134,6 +134,12 @@ def test_without_any_such_command_the_agent_is_told_to_run_it(project):
         "pytest 2>&1 | tail -5",
         "pytest &",
         "pytest || pytest --lf",
+        "pytest -k nothing > /dev/null",
+        "pytest >> log 2>&1",
+        "pytest &> log",
+        "(cd src && pytest) > log",
+        "bash -c pytest > log",
+        "npm test --script-shell=/bin/true",
         "pytest --co",
         "pytest --collect-only -q",
         "pytest --collect",
@@ -168,6 +174,7 @@ def test_without_any_such_command_the_agent_is_told_to_run_it(project):
         "make --ignore-errors test",
         "MAKEFLAGS=n make test",
         "GOFLAGS=-n go test ./...",
+        "go test -exec true ./...",
         "mvn test -fn",
         "mvn test -Dmaven.test.failure.ignore=true",
         "gradle test -x test",
@@ -194,6 +201,7 @@ def test_a_command_that_cannot_prove_a_pass_sends_back(project, command):
         "set -o pipefail; pytest | tail -3",
         "pytest -q && git add -A && git commit -m 'It works'",
         "npm test",
+        "pytest 2>/dev/null >&2",
         "make -j4 -C src test",
     ],
 )
@@ -217,6 +225,11 @@ def test_a_plain_run_proves_a_pass(project, command):
         "ok  \texample.com/x\t0.002s [no tests to run]",
         "ok  \texample.com/x\t(cached) [no tests to run]",
         "running 0 tests\n\ntest result: ok.",
+        "ok 1 - one # SKIP test name does not match\n# tests 1\n# pass 0\n# skipped 1",
+        "\u2139 tests 1\n\u2139 pass 0\n\u2139 skipped 1",
+        " b.test.js (1 test | \x1b[33m1 skipped\x1b[39m)\n Tests  \x1b[33m1 skipped\x1b[39m",
+        "Tests run: 0, Failures: 0, Errors: 0, Skipped: 0",
+        "No tests were found!!!",
     ],
 )
 def test_a_run_whose_output_says_that_nothing_ran_is_no_evidence(project, output):
@@ -233,6 +246,8 @@ def test_a_run_whose_output_says_that_nothing_ran_is_no_evidence(project, output
         "ok  \texample.com/x\t0.1s\n?   \texample.com/y\t[no test files]",
         "ok  \texample.com/x\t(cached)\n?   \texample.com/y\t[no test files]",
         "running 3 tests\n\nrunning 0 tests\n",
+        "\u2139 tests 2\n\u2139 pass 1\n\u2139 skipped 1",
+        " b.test.js (2 tests | 1 skipped)\n Tests  1 passed | 1 skipped (2)",
         "Tests:       0 failed, 4 passed, 4 total",
     ],
 )
@@ -385,7 +400,7 @@ def test_a_file_that_changed_after_the_run_by_whatever_means_is_no_evidence(proj
         "(sleep 1; python fix.py) & pytest -q",
         "set -o pipefail; pytest -q | (cat; python fix.py)",
         "set -o pipefail; python fix.py | pytest -q",
-        "pytest -q > src/a.py",
+        "pytest -q 2> src/a.py",
     ],
 )
 def test_a_line_that_may_have_changed_a_file_after_the_tests_is_no_evidence(project, command):
