@@ -52,12 +52,10 @@ _OF_OUTER_SESSION = (
     *("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PROJECT_DIR"),
 )
 _BLOCKED = """\
-A model judged the work by the criteria of this gate, and says that they do not hold:
-
 {reason}
 
-Fix that. If the judgement is wrong, say in your final message what it overlooked, and where: the \
-judge reads that message at your next stop."""
+A model said this, by the criteria of this gate. Fix it. If the judgement is wrong, say in your \
+final message what it overlooked, and where: the judge reads that message at your next stop."""
 
 
 class CannotJudge(Exception):  # noqa: N818  # what is wrong is elsewhere

@@ -88,7 +88,7 @@ def test_with_a_submodule_git_status_says_what_changed(root, tmp_path):
     (root / "file.txt").write_text("one\ntwo\n")
     (root / "new").write_text("new\n")
     found = changed(root)
-    assert found.since == "the last commit (it has submodules)"
+    assert found.since == "the last commit (the repository has submodules)"
     assert found.existing() == [".gitmodules", "file.txt", "new"]
     assert found.added_lines("file.txt") == [range(2, 3)]
     assert found.added_lines("new") == WHOLE

@@ -83,6 +83,11 @@ def test_a_judge_that_says_no_sends_the_agent_back_with_its_reason(judge):
     assert "If the judgement is wrong, say in your final message" in answer.reason
 
 
+def test_the_first_line_of_a_no_is_the_judges_own_so_that_the_user_reads_it(judge):
+    answer = judge('answer(False, "No entry in the changelog.")')
+    assert answer.reason.startswith("No entry in the changelog.\n")
+
+
 def test_a_reason_reaches_the_agent_without_escapes_and_bounded(judge):
     answer = judge(r'answer(False, "\x1b[31mred\x1b[0m \u202etxt\0 " + "x" * 100_000)')
     assert "red txt xxx" in answer.reason
