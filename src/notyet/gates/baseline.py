@@ -328,6 +328,7 @@ class _Run:
         return ended
 
     def _answer(self, ended: Exit, place: str) -> BaselineRun:
+        reports, too_many = self._read_reports()
         return BaselineRun(
             code=ended.code,
             signal=ended.signal,
@@ -336,27 +337,33 @@ class _Run:
             stderr=self._text(ended.stderr),
             seconds=ended.seconds,
             place=place,
-            reports=self._read_reports(),
-            refused=ended.problem or ("it was cancelled" if ended.cancelled else ""),
+            reports=reports,
+            refused=ended.problem or ("it was cancelled" if ended.cancelled else too_many),
         )
 
     def _text(self, output: bytes) -> str:
         text = _COLOURS.sub("", output.decode("utf-8", "replace"))
         return text.replace(self._tree, self._root)
 
-    def _read_reports(self) -> dict[str, bytes]:
-        """Return the reports it wrote, as far as they are regular files inside its folder."""
+    def _read_reports(self) -> tuple[dict[str, bytes], str]:
+        """Return the reports it wrote, which are regular files inside its folder.
+
+        And, if it wrote more than are read, a refusal that says so.
+        """
+        most = f"{MOST_REPORTS} files or {MOST_REPORT_BYTES >> 20} MiB"
         base, found, left = self._at(self._folder), {}, MOST_REPORT_BYTES
         for pattern in self._reports:
             names = glob.glob(pattern, root_dir=base, recursive=True)
-            for name in sorted(names)[:MOST_REPORTS]:
+            for name in sorted(names):
                 path = os.path.join(base, name)
                 if not _is_in(os.path.realpath(path), [os.path.realpath(self._tree)]):
                     continue
                 try:
                     about = os.stat(path)
-                    if not stat.S_ISREG(about.st_mode) or about.st_size > left:
+                    if not stat.S_ISREG(about.st_mode):
                         continue
+                    if about.st_size > left or len(found) >= MOST_REPORTS:
+                        return {}, f"its reports are more than {most}"
                     with open(path, "rb") as file:
                         content = file.read(about.st_size)
                 except OSError:
@@ -364,7 +371,7 @@ class _Run:
                 left -= len(content)
                 old, new = os.fsencode(self._tree), os.fsencode(self._root)
                 found[name] = content.replace(old, new)
-        return found
+        return found, ""
 
 
 def _end_marked(token: str) -> None:

@@ -179,6 +179,15 @@ def test_changed_ignored_files_are_refused(world, is_elsewhere, change, said):
     assert run.refused == f"{said} since the session began"
 
 
+@pytest.mark.parametrize(
+    "line", ["truncate -s 70M r.xml", "for i in $(seq 201); do echo > r$i.xml; done"]
+)
+def test_more_reports_than_are_read_are_no_baseline(world, line):
+    world.begin()
+    run = world.run(line, reports=("r*.xml",))
+    assert run.refused == "its reports are more than 200 files or 64 MiB"
+
+
 def test_the_cache_that_python_writes_is_no_change_but_a_lost_module_is(world):
     world.put(".gitignore", ".venv/\n")
     for name in ("a.py", "b.py"):
