@@ -1,6 +1,13 @@
 """Pages that show a console: the commands in them, and what these are said to print."""
 
+import re
+import shlex
+
 import stories
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+RECORDED = re.compile(r"<!-- recorded.*?: end -->", re.DOTALL)
+STARTERS = {"if", "then", "else", "exec", "!"}
 
 
 def fenced(page, kind):
@@ -34,3 +41,37 @@ def differing(page, folder, before, timeless):
         for step, lines in zip(steps, stories.told(steps, world), strict=True)
         if timeless(lines) != timeless(step.expected)
     ]
+
+
+def prompted(text):
+    """Return the lines of a page that follow a prompt, without the sessions that were recorded."""
+    blocks = [body for kind, body in FENCE.findall(RECORDED.sub("", text)) if kind == "console"]
+    return [line[2:] for body in blocks for line in body.splitlines() if line.startswith("$ ")]
+
+
+def commands(line):
+    """Return the commands in a line for a shell, each as its words."""
+    line = re.sub(r"(^|\s)#\s.*|\s\d(?=[<>])", "", line)  # a comment, the number of a stream
+    words = shlex.shlex(line, posix=True, punctuation_chars=True)
+    words.whitespace_split, words.commenters = True, ""
+    found, is_file = [[]], False
+    for word in words:
+        if set(word) <= set("();&|"):
+            found.append([])
+        elif not is_file and not set(word) <= set("<>"):
+            found[-1].append(word)
+        is_file = set(word) <= set("<>")
+    return [words for words in found if words]
+
+
+def ours(line):
+    """Return the words after `notyet` of each of our commands in a line for a shell."""
+    found = []
+    for words in commands(line):
+        while words and (words[0] in STARTERS or re.match(r"\w+=", words[0])):
+            words = words[1:]
+        if words[:1] == ["ssh"] and "notyet" in words:
+            words = words[words.index("notyet") :]
+        if words[:1] == ["notyet"]:
+            found.append(words[1:])
+    return found
