@@ -68,10 +68,11 @@ def ours(line):
     """Return the words after `notyet` of each of our commands in a line for a shell."""
     found = []
     for words in commands(line):
-        while words and (words[0] in STARTERS or re.match(r"\w+=", words[0])):
-            words = words[1:]
-        if words[:1] == ["ssh"] and "notyet" in words:
-            words = words[words.index("notyet") :]
-        if words[:1] == ["notyet"]:
-            found.append(words[1:])
+        at = 0
+        while at < len(words) and (words[at] in STARTERS or re.match(r"\w+=", words[at])):
+            at += 1
+        if words[at:][:1] == ["ssh"] and "notyet" in words:
+            at = words.index("notyet")
+        if words[at:][:1] == ["notyet"]:
+            found.append(words[at + 1 :])
     return found
