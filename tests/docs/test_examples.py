@@ -1,6 +1,7 @@
 """Every Python block of the documentation runs, page by page, in order."""
 
 import ast
+import asyncio
 import re
 import textwrap
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from conftest import git
+from notyet import Ledger
+from notyet.ledger.placements import Placements
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -55,6 +58,25 @@ def test_the_examples_of_a_page_run(page, where, tmp_path, monkeypatch):
     assert found
     for number, block in enumerate(found, 1):
         exec(compile(block, f"{page} block {number}", "exec"), names)
+
+
+def test_the_schedule_of_a_page_is_in_the_fleet(cluster, monkeypatch):
+    fleet = pytest.importorskip("notyet.fleet")
+    cluster.psql("CREATE DATABASE example")
+    monkeypatch.setenv("NOTYET_FLEET", cluster.url(database="example"))
+    names = {"__name__": "example"}
+    exec("".join(blocks("docs/how-to/fleet.md")), names)
+
+    async def define():
+        async with fleet.Fleet(queues=[fleet.Queue("agents")]):
+            pass
+
+    asyncio.run(define())
+    asyncio.run(names["every_night"]())
+    ledger = Ledger(cluster.url(database="example"))
+    assert [name for name, *_ in Placements(ledger).schedules()] == ["nightly-green"]
+    ledger.close()
+    cluster.psql("DROP DATABASE example WITH (FORCE)")
 
 
 def test_every_page_with_python_is_run_by_a_test():
