@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-clients test-frameworks test-bench test-browser test-postgres lint format bench bench-quick soak soak-fleet fleet-demo docs docs-site package record clean
+.PHONY: help demo test test-clients test-frameworks test-bench test-browser test-postgres lint format bench bench-quick soak soak-fleet fleet-demo docs docs-site package pictures record clean
 
 help:
 	@echo "make demo    scripted agents meet the gates"
@@ -22,7 +22,8 @@ help:
 	@echo "make docs    rewrite the generated parts of docs/, and the plugins"
 	@echo "make docs-site  build the site of the documentation in build/site, and check its links"
 	@echo "make package  build the wheel and the sdist twice, check both, and try the action, the hooks and the schema with their tools"
-	@echo "make record  draw docs/demo.svg, take docs/pictures and record the sessions in docs/how-to anew, with the real programs"
+	@echo "make pictures  draw docs/screens and the outputs of README.md anew, from real runs"
+	@echo "make record  the same, take docs/pictures and record the sessions in docs/how-to anew, with the real programs"
 	@echo "make format  let ruff format and fix the code"
 
 demo: $(VENV)/installed
@@ -87,8 +88,10 @@ package: $(VENV)/ready build/package-venv/ready
 	@$(BIN)/python tools/package.py
 	@$(BIN)/pytest -q -n 2 --timeout 600 tests/package
 
-record: $(VENV)/browser
+pictures: $(VENV)/ready
 	@$(BIN)/python tools/picture.py
+
+record: $(VENV)/browser pictures
 	@PICTURES=write $(BIN)/pytest -q tests/browser/test_pictures.py
 	@$(BIN)/python tools/record_sessions.py
 

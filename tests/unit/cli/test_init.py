@@ -219,7 +219,7 @@ def test_one_screen_shows_everything_before_anything_is_run_and_enter_accepts_it
         "trusted: 2 gates",
         "registered with Claude Code: ",
         "note: failed, so it only watches for now: lint",
-        "Try it now: notyet check; then ask Claude Code for a change",
+        "Try it now: notyet check; or ask Claude Code for a change",
     ]
     places = [seen.find(words) for words in order]
     assert places == sorted(places), seen

@@ -311,8 +311,7 @@ class _Init:
         elif installs:
             words = f"{'; '.join(installs)}; then: notyet check".removeprefix("run: ")
         elif agent:
-            words = f"notyet check; then ask {agent} for a change: its stop is checked, notyet log"
-            words += " shows it"
+            words = f"notyet check; or ask {agent} for a change and see its stop with: notyet log"
         label = "Try it now: "
         print(self._paint(label, "bold") + folded(visible(words), len(label)))
 
