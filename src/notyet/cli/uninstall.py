@@ -164,6 +164,7 @@ def _purge(screen: Screen, *, yes: bool) -> int:
     _remove_all(stored, launchers)
     kept = visible(user_folder(os.environ))
     print(f"removed; your own configuration ({kept}) and the notyet.toml of projects stay")
+    print("to remove the program, too: uv tool uninstall notyet (or with pipx or pip)")
     return 0
 
 
@@ -175,10 +176,21 @@ def _remove_all(stored: list[str], launchers: list[str]) -> None:
             os.unlink(path)
     for folder in launchers:
         remove(folder)
-    state = state_folder(os.environ)
-    for folder in (os.path.join(state, "logs"), state):
-        with suppress(OSError):  # other files are in it
-            os.rmdir(folder)
+    state, data = state_folder(os.environ), data_folder(os.environ)
+    with suppress(OSError):  # other files are in it
+        os.rmdir(os.path.join(state, "logs"))
+    for folder in filter(None, (state, data)):
+        with suppress(OSError):  # as above
+            _remove_empty(folder)
+
+
+def _remove_empty(folder: str) -> None:
+    """Remove an empty folder, and those around it in the home folder that are empty then."""
+    home = os.path.expanduser("~") + "/"
+    with suppress(FileNotFoundError):
+        os.rmdir(folder)
+    while (folder := os.path.dirname(folder)).startswith(home):
+        os.rmdir(folder)
 
 
 def _stored(screen: Screen) -> list[str]:
