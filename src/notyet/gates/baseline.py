@@ -351,7 +351,8 @@ class _Run:
         And, if it wrote more than are read, a refusal that says so.
         """
         most = f"{MOST_REPORTS} files or {MOST_REPORT_BYTES >> 20} MiB"
-        base, found, left = self._at(self._folder), {}, MOST_REPORT_BYTES
+        base, left = self._at(self._folder), MOST_REPORT_BYTES
+        found: dict[str, bytes] = {}
         for pattern in self._reports:
             names = glob.glob(pattern, root_dir=base, recursive=True)
             for name in sorted(names):
