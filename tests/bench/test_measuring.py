@@ -41,6 +41,9 @@ PROMISED = {
     "growth.tasks": "flat",
     "growth.files": "linear",
     "stores.transactions": 12.0,
+    "snapshot.status": 2.0,
+    "acp.copy": 1.43,  # a throughput of at least 0.7
+    "acp.memory": 5.0,
 }
 
 
