@@ -100,6 +100,16 @@ def test_the_action_annotates_and_keeps_the_results(job, machine):
     assert annotation in said["Trust the gates of this commit"]
 
 
+def test_the_page_names_every_input_and_hook():
+    page = PAGE.read_text()
+    assert [name for name in INPUTS if f"`{name}`" not in page] == []
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    blocks = [yaml.safe_load(block) for block in fenced(PAGE, "yml")]
+    (config,) = [block for block in blocks if "repos" in block]
+    named = [hook["id"] for hook in config["repos"][0]["hooks"]]
+    assert named == [hook["id"] for hook in hooks]
+
+
 def test_zizmor_finds_nothing(machine):
     files = [ROOT / "action.yml", *sorted((ROOT / ".github").rglob("*.yml"))]
     machine.run(TOOLS / "zizmor", "--offline", "--pedantic", *files)
@@ -120,6 +130,8 @@ def test_only_the_tag_of_this_version_is_published_and_only_one_job_may(machine)
 def test_the_lines_for_gitlab_work(machine, tmp_path):
     (block,) = [block for block in fenced(PAGE, "yml") if "image:" in block]
     job = yaml.safe_load(block)["gates"]
+    shown = [line.removeprefix("$ ") for line in fenced(PAGE, "console")[0].splitlines()]
+    assert shown == job["script"][2:]
     machine.run("python3", "-m", "venv", tmp_path / "python")
     environ = {
         "NOTYET": str(ROOT),
