@@ -1,6 +1,7 @@
 """The notyet commands that pages tell people to type run in a project of their own."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ ELSEWHERE = {
 # Codex and Hermes run a hook only once a person approved it there, which these say.
 EXITS = {"status codex": "[1]", "status hermes": "[1]"}
 ASKING = re.compile(r"notyet (install|uninstall|init|trust)\b(?!.*--yes)")  # a person: none is here
-NEW_PROJECT = "rm notyet.toml; printf 'test:\\n' > Makefile"  # for init
+NEW_PROJECT = "rm notyet.toml; printf 'test:\\n\\ttrue\\n' > Makefile"  # for init
 FILES = """\
 printf '[gates]\\ngreen = "true"\\n' > notyet.toml
 printf 'stop:\\n  commands:\\n    - run: "true"\\n' > .conclaude.yaml
@@ -80,7 +81,12 @@ def test_the_commands_of_a_page_run_in_a_project(page, tmp_path):
             steps[-1].command.append(NEW_PROJECT)
         steps.append(stories.Step(0, [ASKING.sub(r"notyet \1 --yes", line)]))
         codes.append(code)
-    before, *printed = stories.told(steps, stories.World(tmp_path))
+    world = stories.World(tmp_path)
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("init finds a Makefile, which needs make")
+    (world.bin / "make").symlink_to(make)
+    before, *printed = stories.told(steps, world)
     assert before == []
     for step, lines, code in zip(steps[1:], printed, codes, strict=True):
         ended = lines[-1] if lines and stories.CODE.fullmatch(lines[-1]) else "[0]"
