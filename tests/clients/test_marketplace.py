@@ -98,6 +98,16 @@ def gated(world):
     world.trust()
 
 
+def test_the_page_names_these_commands():
+    page = (ROOT / "docs" / "how-to" / "plugin.md").read_text()
+    for name, lines in LINES.items():
+        for line in lines:
+            assert f"`{name.partition('-')[0]} {line.format(market='/home/ada/notyet')}`" in page
+    for name, (source, target) in COPIED.items():
+        assert f"copy `{source}" in page, name
+        assert f"`~/{target}" in page, name
+
+
 def test_the_plugin_sends_an_agent_back_until_its_gates_pass(host):
     gated(host)
     said = json.loads(host.notyet("status", host.HOST, "--json", PATH=host.search).stdout)
