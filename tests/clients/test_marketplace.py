@@ -145,6 +145,8 @@ def test_without_the_program_the_user_or_the_agent_is_told(host):
 
 @only_claude
 def test_a_command_shows_the_status_also_if_something_is_wrong(host):
+    strictly = ["plugin", "validate", "--strict", str(host.folder / "notyet/plugins/notyet")]
+    run(host, [str(host.program), *strictly], host.project)
     (host.bin / "notyet").symlink_to(NOTYET)
     host.ungated = {"main"}
     ran = host.run([Say("Nothing is checked.")], prompt="/notyet:gates", PATH=host.search)

@@ -60,7 +60,8 @@ def is_registered_too(host: Host, payload: Mapping[str, Any], environ: Mapping[s
     """Return True if the host also runs an entry of ours in its settings for this event (B12).
 
     A plugin that stands aside for an entry that is never run would leave agents unchecked. So the
-    quick look only says no; a yes is what `notyet status` would say of that entry.
+    quick look only says no, and a yes is what `notyet status` would say of that entry. Where that
+    cannot be found out, both hooks answer.
     """
     from notyet.hosts.registered import events_called_at
 
@@ -69,15 +70,23 @@ def is_registered_too(host: Host, payload: Mapping[str, Any], environ: Mapping[s
         own = host_named(name)
         names = {host.event_in(payload)} if own is host else _names_in(own, host, payload)
         if not names.isdisjoint(events_called_at(own, folder, environ)):
-            from notyet.hosts.faults import is_trusted
-            from notyet.install.settings import settings_of
-
-            scopes = ("user", "managed") if own is host else ()
-            trusted = (*scopes, "project", "local") if is_trusted(host, folder, environ) else scopes
-            running = settings_of(name).running(folder, environ)
-            if any(one.event in names and one.file.scope in trusted for one in running):
+            is_run, _ = attempt(_is_run, host, own, names, folder, environ)
+            if is_run:
                 return True
     return False
+
+
+def _is_run(
+    host: Host, own: Host, names: set[str], folder: str, environ: Mapping[str, str]
+) -> bool:
+    """Return True if a host runs an entry of ours in the settings of a host, itself or another."""
+    from notyet.hosts.faults import is_trusted
+    from notyet.install.settings import settings_of
+
+    scopes = ("user", "managed") if own is host else ()
+    trusted = (*scopes, "project", "local") if is_trusted(host, folder, environ) else scopes
+    running = settings_of(own.name).running(folder, environ)
+    return any(one.event in names and one.file.scope in trusted for one in running)
 
 
 def _folder_of(host: Host, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:

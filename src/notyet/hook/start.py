@@ -137,8 +137,16 @@ def _unregistered(
     start = called.get(host.start_name("agent"), "")
     needed = {scope for gate in gates for scope in gate.match.events}
     missing = [name for name, of in host.stops.items() if of in needed and name not in called]
-    if not start or not missing:
+    if not start or not missing or _has_plugin(host, folder, environ):
         return []
     whom = "agents" if host.event_name("agent") in missing else "subagents"
     what = f"{' and '.join(missing)} is not registered in {visible(start)}: {whom} are not checked"
     return [f"{what}; run: notyet install {host.name}"]
+
+
+def _has_plugin(host: Host, folder: str, environ: Mapping[str, str]) -> bool:
+    if host.plugin is None:
+        return False
+    from notyet.install.settings import settings_of
+
+    return any(one.scope == "plugin" for one in settings_of(host.name).all_files(folder, environ))

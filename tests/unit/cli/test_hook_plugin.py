@@ -2,11 +2,12 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from hook_runs import FAILING, ask, new_project, payload, stops
+from hook_runs import FAILING, ask, begin, new_project, payload, stops
 from notyet.cli.main import main
 from notyet.install.launcher import launcher_path, own_folder, own_root
 from wire import VECTORS
@@ -69,6 +70,40 @@ def test_an_entry_that_is_not_run_leaves_the_stop_to_the_plugin(name, fields, pl
     root, _, path = name.partition("/")
     register({"home": home, "p": place}[root] / path, "Stop", **fields)
     assert blocks(payload("claude", below))
+
+
+@pytest.mark.rule("B12")
+def test_an_organisation_that_allows_plugins_only_has_the_plugin_s_hook_run(
+    place, home, tmp_path, monkeypatch
+):
+    new_project(place, FAILING)
+    register(home / ".claude" / "settings.json", "Stop")
+    monkeypatch.setattr("notyet.hosts.claude.settings.MANAGED", str(tmp_path))
+    (tmp_path / "managed-settings.json").write_text('{"strictPluginOnlyCustomization": true}')
+    assert blocks(payload("claude", place))
+
+
+@pytest.mark.rule("B12")
+def test_settings_that_cannot_be_judged_leave_the_stop_to_both(place, home, monkeypatch):
+    new_project(place, FAILING)
+    register(home / ".claude" / "settings.json", "Stop")
+    monkeypatch.setitem(sys.modules, "notyet.install.settings", None)
+    assert blocks(payload("claude", place))
+
+
+@pytest.mark.rule("N5")
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_stop_that_only_the_plugin_is_registered_for_is_not_missed(is_on, place, home):
+    new_project(place, FAILING)
+    register(home / ".claude" / "settings.json", "SessionStart")
+    settings = json.loads((home / ".claude" / "settings.json").read_text())
+    settings["enabledPlugins"] = {"notyet@notyet": is_on}
+    (home / ".claude" / "settings.json").write_text(json.dumps(settings))
+    folder = home / ".claude" / "plugins" / "cache" / "notyet" / "notyet" / "0.1.0" / "hooks"
+    folder.mkdir(parents=True)
+    (folder / "hooks.json").write_text("{}")
+    said, _ = begin("claude", place)
+    assert ("Stop is not registered" in said) != is_on
 
 
 @pytest.mark.rule("B12")

@@ -94,6 +94,8 @@ def _managed_only(facts: HostFacts) -> Iterator[Fault]:
         if content.get("allowManagedHooksOnly") is True:
             yield managed_only(facts, content, "allowManagedHooksOnly")
         strict = content.get("strictPluginOnlyCustomization")
+        if any(entry.is_plugin for entry in facts.entries):
+            continue
         if strict is True or (isinstance(strict, list) and "hooks" in strict):
             yield managed_only(facts, content, "strictPluginOnlyCustomization")
 

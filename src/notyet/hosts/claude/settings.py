@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from notyet.config.find import root_of
+from notyet.config.readers import read_file
 from notyet.git.worktrees import main_worktree
 from notyet.hosts.claude import HOST
 from notyet.install import settings
@@ -13,6 +14,8 @@ from notyet.install.settings import SettingsFile, distinct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from notyet.install.settings import Registration
 
 MANAGED = HOST.managed
 
@@ -42,3 +45,15 @@ class Settings(settings.Settings):
         ]
         found += [SettingsFile(scope="managed", path=os.path.join(MANAGED, name)) for name in names]
         return distinct(found)
+
+    def running(self, cwd: str, environ: Mapping[str, str]) -> list[Registration]:
+        """Return our entries that Claude Code runs; an organisation may allow only plugins' hooks.
+
+        That a file says so is enough: then both hooks run, and the stop counts once all the same.
+        """
+        found = super().running(cwd, environ)
+        managed = [one.path for one in self.files(cwd, environ) if one.scope == "managed"]
+        texts = [read_file(path)[0] or "" for path in managed if os.path.isfile(path)]
+        if any("strictPluginOnlyCustomization" in text for text in texts):
+            return [one for one in found if one.file.scope == "managed"]
+        return found
