@@ -30,9 +30,7 @@ TIMEOUT = 900  # seconds of a stop: Qwen Code takes 1000 and more for millisecon
 PLACES = (".claude-plugin", "plugins")  # folders in which every file is written here
 ABOUT = "Agents say done; notyet checks, and sends them back to work with the reason."
 GATES = "Which checks apply here, and what the last stops came to"
-ASK = (
-    "Report this to the user in a few sentences, and name what to do if it says so. Change nothing."
-)
+ASK = "Report this to the user in a few sentences, with what to do if something is wrong."
 
 README = """\
 # notyet
@@ -160,7 +158,8 @@ def files() -> dict[str, str]:
     command = (
         f"---\ndescription: {GATES}\nallowed-tools: Bash(notyet status:*)\n"
         "disable-model-invocation: true\n---\n\n"
-        f"Here is what `notyet status` says:\n\n!`notyet status || true`\n\n{ASK}\n"
+        "Here is what `notyet status` says; where only the command stands here, run it:\n\n"
+        f"!`notyet status || true`\n\n{ASK}\n"
     )
     of_gemini = (
         f'description = "{GATES}"\nprompt = """\nHere is what `notyet status` says:\n\n'

@@ -153,5 +153,5 @@ def test_a_command_shows_the_status_also_if_something_is_wrong(host):
     assert ran.code == 0, ran.err
     told = "\n".join(ran.model.asked()[0].texts)
     assert "NO  No gate is in force here" in told
-    assert "Change nothing." in told
+    assert "Report this to the user" in told
     assert "\n- notyet:notyet: Use when a stop was sent back" in told  # the skill
