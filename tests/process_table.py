@@ -19,6 +19,18 @@ def processes_with(text, *, is_ours=lambda _pid: True):
     return found
 
 
+def processes_in(folder):
+    """Return the processes whose folder this is."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            if entry.isdecimal() and os.readlink(f"/proc/{entry}/cwd") == str(folder):
+                found.append(int(entry))
+        except OSError:
+            continue
+    return found
+
+
 def is_gone(look, patience=20.0):
     """Wait until a look at processes or files finds nothing; tells whether it came to that."""
     end = time.monotonic() + patience

@@ -20,6 +20,8 @@ from notyet.errors import NotyetError
 from notyet.hosts.acp_agents import acp_agent
 from notyet.ledger.ledger import Ledger
 from notyet.run.cannot_start import CannotStart
+from notyet.run.groups import end_marked
+from notyet.run.spawn import MARK, new_stage_token
 
 if TYPE_CHECKING:
     import argparse
@@ -63,12 +65,15 @@ def run(args: argparse.Namespace) -> int:
         ledger.retention = retention(os.environ)
     marks = Marks(state_folder(os.environ))
     environ = {**os.environ, "NOTYET_SUPERVISED": marks.variable}
+    token = new_stage_token()  # of our gates, not of the agent
+    os.environ[MARK] = f"{os.environ.get(MARK, '')} {token}".strip()
     gating = Gating(ledger, acp_agent(args.rest), log, marks=marks, max_blocks=args.max_blocks)
     try:
         return asyncio.run(Relay(args.rest, environ, gating).run())
     except CannotStart as error:
         return refuse("acp", f"{args.rest[0]} cannot be started: {error}", CANNOT_START)
     finally:
+        end_marked(token)
         marks.remove()
         ledger.close()
 

@@ -15,13 +15,11 @@ import json
 import os
 import re
 import shutil
-import signal
 import stat
 import sys
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from notyet.core.record import replace
@@ -31,8 +29,7 @@ from notyet.git.run import Unknown
 from notyet.git.snapshot import DISK_FULL
 from notyet.git.worktrees import git_folders
 from notyet.run.command_runner import run_together
-from notyet.run.groups import send
-from notyet.run.proc import all_pids, is_zombie, variable
+from notyet.run.groups import end_marked
 from notyet.run.spawn import MARK, Job, new_stage_token
 
 if TYPE_CHECKING:
@@ -49,7 +46,6 @@ _COLOURS = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b]*+(?:\x07|\x1b
 _PYTHON_PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")
 _KEPT_AS_THEY_ARE = frozenset({"PATH", "VIRTUAL_ENV", "NODE_PATH", "PWD", "OLDPWD"})
 _LOCK = "lock"
-_MOST_ENDING = 2.0  # seconds; a process in uninterruptible sleep does not end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -324,7 +320,7 @@ class _Run:
         try:
             (ended,) = run_together([given])
         finally:
-            _end_marked(token)
+            end_marked(token)  # they would keep the namespace, and write to what is removed
         return ended
 
     def _answer(self, ended: Exit, place: str) -> BaselineRun:
@@ -373,26 +369,6 @@ class _Run:
                 old, new = os.fsencode(self._tree), os.fsencode(self._root)
                 found[name] = content.replace(old, new)
         return found, ""
-
-
-def _end_marked(token: str) -> None:
-    """Kill the processes that left the group of their command, where there is a /proc.
-
-    They would keep the namespace, and write to files that are being removed.
-    """
-    mark, ends = token.encode(), monotonic() + _MOST_ENDING
-    while monotonic() < ends:
-        try:
-            pids = [*all_pids()]
-        except OSError:
-            return
-        marked = [pid for pid in pids if mark in (variable(pid, MARK) or b"")]
-        left = [pid for pid in marked if not is_zombie(pid)]
-        if not left:
-            return
-        for pid in left:
-            send(pid, signal.SIGKILL)
-        sleep(0.005)
 
 
 def _touch(path: str) -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from time import monotonic, sleep
 
 from notyet import light
-from notyet.run.proc import children, command_line, group_of, is_zombie, pids_after, variable
+from notyet.run.proc import (
+    all_pids,
+    children,
+    command_line,
+    group_of,
+    is_zombie,
+    pids_after,
+    variable,
+)
 from notyet.run.spawn import MARK, SH, launch, pipe
 
 TYPE_CHECKING = False
@@ -150,6 +158,26 @@ def _exists(target: int) -> bool:
     except OSError:  # macOS says EPERM where only the exited leader is left
         return False
     return True
+
+
+def end_marked(token: str) -> None:
+    """Kill the processes that inherited a mark, also those that left their group.
+
+    Does nothing where there is no /proc, and gives up on what no signal ends.
+    """
+    mark, ends = token.encode(), monotonic() + _AT_MOST
+    while monotonic() < ends:
+        try:
+            pids = [*all_pids()]
+        except OSError:
+            return
+        marked = [pid for pid in pids if mark in (variable(pid, MARK) or b"")]
+        left = [pid for pid in marked if not is_zombie(pid)]
+        if not left:
+            return
+        for pid in left:
+            send(pid, signal.SIGKILL)
+        sleep(0.005)
 
 
 # Ending processes that left their group is only for a process that starts nothing but gates, such

@@ -12,6 +12,7 @@ import pytest
 
 from acp_editor import AGENT
 from notyet.acp.marks import Marks
+from process_table import processes_in
 from support import wait_for
 
 ONLY_V1 = pytest.mark.parametrize("version", [1], indirect=True)
@@ -154,3 +155,11 @@ def all_text(editor):
     with suppress(EOFError):
         editor.until(lambda _: False, patience=5)
     return editor.text()
+
+
+def test_what_left_the_group_of_a_gate_ends_with_the_proxy(edit, project):
+    editor = edit()
+    folder = project.gate("setsid sleep 600 & sleep 0.5").folder
+    editor.ask(editor.new(folder), "go")
+    editor.close()
+    assert not processes_in(folder)

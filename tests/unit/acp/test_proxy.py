@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from process_table import processes_in
 from support import wait_for
 
 SLEEPS = "echo started > started; sleep 600"
@@ -15,18 +16,6 @@ SLEEPS = "echo started > started; sleep 600"
 def is_running(folder):
     """Return True while a gate with SLEEPS runs in a folder."""
     return (folder / "started").exists()
-
-
-def processes_in(folder):
-    """Return the processes whose folder this is."""
-    found = []
-    for entry in os.listdir("/proc"):
-        try:
-            if entry.isdecimal() and os.readlink(f"/proc/{entry}/cwd") == str(folder):
-                found.append(int(entry))
-        except OSError:
-            continue
-    return found
 
 
 def ended(result):
