@@ -25,7 +25,7 @@ def command_line(*argv):
 
 def environment(**more):
     """Return the environment of such a process."""
-    return clean_environ(PYTHONPATH=str(ENTRY.parent.parent), TERM="xterm", **more)
+    return clean_environ(**{"PYTHONPATH": str(ENTRY.parent.parent), "TERM": "xterm", **more})
 
 
 def start(folder, *argv, **options):
@@ -41,7 +41,7 @@ def start(folder, *argv, **options):
     )
 
 
-def converse(folder, argv, answers, before=lambda: None):
+def converse(folder, argv, answers, before=lambda: None, **environ):
     """Run `notyet` on a terminal, and answer its questions; return its code and all it showed."""
     master, slave = pty.openpty()
     started = subprocess.Popen(
@@ -50,7 +50,7 @@ def converse(folder, argv, answers, before=lambda: None):
         stdin=slave,
         stdout=slave,
         stderr=slave,
-        env=environment(),
+        env=environment(**environ),
     )
     os.close(slave)
     seen = b""

@@ -264,6 +264,19 @@ def test_only_what_is_marked_is_run_written_and_registered_with(shop, home):
     assert os.listdir(home / ".codex") == []
 
 
+def test_what_cannot_run_yet_is_not_marked_where_something_else_can(place):
+    (place / "Makefile").write_text(".PHONY: test\ntest:\n\t@true\n")
+    (place / ".pre-commit-config.yaml").write_text("repos: []\n")
+    (place / "pyproject.toml").write_text('[project]\nname = "x"\n')
+    _, seen = converse(place, ["init"], [b"q\n"], PATH=f"{place}:/usr/bin:/bin")
+    assert "[x] 2  tests" in seen
+    assert "[ ] 1  pre-commit" in seen
+    (place / "Makefile").unlink()
+    _, seen = converse(place, ["init"], [b"\n"], PATH=f"{place}:/usr/bin:/bin")
+    assert "[x] 1  pre-commit" in seen
+    assert "Try it now: pip install -e . pre-commit && notyet check" in seen
+
+
 def test_where_nothing_is_found_a_gate_can_be_typed(place):
     code, seen = converse(place, ["init"], [b"+ echo tested > typed; true\n", b"\n"])
     assert code == 0

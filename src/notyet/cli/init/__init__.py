@@ -230,7 +230,9 @@ class _Init:
         """Print what was detected, and ask; return the gates that the user added, None for no."""
         lacking = {one.name: missing_before(self._folder, one) for one in found}
         cannot_run = {name: why for name, why in lacking.items() if why}
-        review = Review(list(found), cannot_run, self._hosts)
+        # What cannot run would send each agent back; where nothing can yet, all is wanted.
+        unmarked = {*cannot_run} if len(cannot_run) < len(found) else set()
+        review = Review(list(found), cannot_run, self._hosts, unmarked)
         if self._args.yes or not sys.stdin.isatty():
             review.print_gates()
             if self._args.yes:
@@ -309,7 +311,9 @@ class _Init:
         elif not is_trusted:
             words = "review the file, then put it into force: notyet trust"
         elif installs:
-            words = f"{'; '.join(installs)}; then: notyet check".removeprefix("run: ")
+            words = f"{'; '.join(installs)}; then: notyet check"
+            if all(one.startswith("run: ") for one in installs):
+                words = " && ".join([*(one[5:] for one in installs), "notyet check"])
         elif agent:
             words = f"notyet check; or ask {agent} for a change and see its stop with: notyet log"
         label = "Try it now: "
