@@ -94,6 +94,23 @@ def register(name: str) -> int:
     return guarded("install", args, lambda screen: _install(screen, host, args, HOOK_TIMEOUT))
 
 
+def approval_of(name: str) -> str:
+    """Return how a person makes a host trust our hooks; empty if it does, or needs no trust."""
+    host = settings_of(name)
+    if not host.approve:
+        return ""
+    try:
+        file = host.target("user", os.getcwd(), os.environ)
+    except CannotInstall:
+        return ""
+    wanted = host.entries(_start(os.environ).line, HOOK_TIMEOUT)
+    return "" if _is_approved(host, file, wanted) else _how_to_approve(host)
+
+
+def _how_to_approve(host: Settings) -> str:
+    return f"{host.approve} (or run: notyet install {host.name} --trust)"
+
+
 def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: int) -> int:
     environ = os.environ
     file = host.target(args.scope or "user", os.getcwd(), environ)
@@ -129,8 +146,8 @@ def _install(screen: Screen, host: Settings, args: argparse.Namespace, seconds: 
     _look_around(screen, host, file)
     if args.trust:
         outcome = _approve(screen, host, file, wanted)
-    elif host.approve and not _is_approved(host, file, wanted):
-        screen.next(host.approve)
+    elif host.approve and not screen.is_brief and not _is_approved(host, file, wanted):
+        screen.next(_how_to_approve(host))
     for line in host.advice(file, os.getcwd()):
         screen.next(line)
     code = _finish(screen, host, args)

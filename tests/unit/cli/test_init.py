@@ -182,6 +182,19 @@ def test_a_host_that_is_here_is_registered_for_who_asks_for_that(shop, home, cap
     assert "registered with Claude Code: " not in capsys.readouterr().out
 
 
+def test_who_has_a_host_that_skips_hooks_is_told_to_approve_them_first(shop, home, capsys):
+    (home / ".codex").mkdir()
+    assert main(["init", "--yes", "--install"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("Try it now: start codex, type /hooks, and approve ")
+    assert last.endswith("; then ask Codex for a change and see its stop with: notyet log")
+    assert main(["install", "codex", "--trust", "--yes"]) == 0
+    (shop / "notyet.toml").unlink()
+    assert main(["init", "--yes"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("Try it now: notyet check; or ask Codex for a change")
+
+
 def test_a_host_is_found_by_its_program(shop, home, tmp_path, monkeypatch, capsys):
     codex = tmp_path / "bin" / "codex"
     codex.parent.mkdir()

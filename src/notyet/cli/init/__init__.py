@@ -315,17 +315,21 @@ class _Init:
             if all(one.startswith("run: ") for one in installs):
                 words = " && ".join([*(one[5:] for one in installs), "notyet check"])
         elif agent:
-            words = f"notyet check; or ask {agent} for a change and see its stop with: notyet log"
+            words = f"{agent} for a change and see its stop with: notyet log"
         label = "Try it now: "
         print(self._paint(label, "bold") + folded(visible(words), len(label)))
 
     def _agent(self) -> str:
-        """Return a host here that calls us; empty for none."""
+        """Return what to do before an agent here calls us, and which to ask; empty for none."""
+        steps = []
         for name in installable():
             host = settings_of(name)
             if host.is_here(self._folder, os.environ) and host.found(self._folder, os.environ)[0]:
-                return host.title
-        return ""
+                approval = install.approval_of(name)
+                if not approval:
+                    return f"notyet check; or ask {host.title}"
+                steps.append(f"{approval}; then ask {host.title}")
+        return steps[0] if steps else ""
 
     def _install(self) -> None:
         """Register with the hosts that the user marked; with --yes, only if that was asked for.
