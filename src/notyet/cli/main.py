@@ -77,7 +77,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 EXAMPLES: Examples = (
     ("notyet demo", "watch scripted agents meet the gates; nothing is changed"),
-    ("notyet init", "detect tests and linters, run them once, write notyet.toml"),
+    ("notyet init", "detect tests, linters and agents, review them, write notyet.toml"),
     ("notyet install claude", "check every stop of Claude Code"),
     ("notyet check", "run the gates now, as a stop would"),
     ("notyet status", "are agents checked here? and if not, what is wrong"),

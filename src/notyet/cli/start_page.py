@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ALL = "All commands, with examples: notyet --help"
 _FIRST = (
     ("notyet demo", "watch scripted agents meet the gates; nothing is changed"),
-    ("notyet init", "detect tests and linters, run them once, write notyet.toml"),
+    ("notyet init", "detect tests, linters and agents, review them, write notyet.toml"),
     ("notyet status", "what is in force here, and what is wrong"),
 )
 _DAILY = (

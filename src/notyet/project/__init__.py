@@ -26,7 +26,7 @@ FALLBACKS = (targets.proposals, python.unittests)
 # Folders that hold no part of a project, or parts that are not its own.
 LEFT_OUT = frozenset((
     "bench", "benchmark", "benchmarks", "build", "coverage", "debian", "demo", "deps", "dist",
-    "doc", "docs", "downstream", "env", "example", "examples", "fixtures", "node_modules",
+    "doc", "docs", "downstream", "env", "example", "examples", "fixtures", "fuzz", "node_modules",
     "playground", "scripts", "site", "site-packages", "target", "templates", "test", "testdata",
     "testing", "tests", "third_party", "vendor", "venv", "website",
 ))  # fmt: skip

@@ -294,6 +294,8 @@ def test_where_nothing_is_found_a_gate_can_be_typed(place):
     code, seen = converse(place, ["init"], [b"+ echo tested > typed; true\n", b"\n"])
     assert code == 0
     assert "No tests or linters were found in this folder." in seen
+    assert seen.index("write an example of a notyet.toml") < seen.index("> + echo")
+    assert seen.index("Enter  run each gate once, write and trust") > seen.index("> + echo")
     assert gates(place) == {"tests": {"run": "echo tested > typed; true"}}
     assert "# typed by you, passed in " in (place / "notyet.toml").read_text()
     assert (place / "typed").read_text() == "tested\n"

@@ -106,6 +106,7 @@ def test_a_folder_that_no_gate_can_name_is_said_and_the_others_are_tried_as_them
             "download `https://x`",
         ),
         ("An unexpected error\n  fatal: unable to access 'https://x': y\n", "unable to access"),
+        ("[6] Could not resolve hostname (Could not resolve host: x)\n", "resolve hostname"),
         ("Unchecked dependencies for environment test:\n* plug\n", "Unchecked dependencies"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`notyet init`: detect tests and linters, run them once, write notyet.toml."""
+"""`notyet init`: detect tests, linters and agents, and write notyet.toml after a review."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from notyet.project import Detected
     from notyet.project.folder import Proposal
 
-SUMMARY = "detect tests and linters, run them once, write notyet.toml"
+SUMMARY = "detect tests, linters and agents, review them on one screen, write notyet.toml"
 EXAMPLES = (
     ("notyet init", "detect, show one screen to review, then write notyet.toml and trust it"),
     ("notyet init --dry-run", "print the file that would be written; run and change nothing"),

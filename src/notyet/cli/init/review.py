@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from notyet.cli.terminal import Style, folded, table
+from notyet.config.find import FILE_NAME
 from notyet.config.lint import first_program
 from notyet.core.text import visible
 from notyet.install.settings import settings_of
@@ -81,7 +82,7 @@ class Review:
             print()
         hosts = [name for name in self.hosts if name not in self.unmarked_hosts]
         titles = [settings_of(name).title for name in hosts]
-        steps = [write]
+        steps = [write if self.gates else f"write an example of a {FILE_NAME}"]
         if titles:
             steps.append(f"register notyet with {', '.join(titles)}")
         runs = can_run and self._runs()

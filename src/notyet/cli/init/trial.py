@@ -58,7 +58,7 @@ _MISSING = re.compile(
     r"|\bcould not determine executable to run\b|\bcanceled due to missing packages\b"
     # uv and pre-commit install by themselves, unless the network or the versions forbid it.
     r"|\bFailed to (?:fetch|download):? `|\bNo solution found when resolving\b"
-    r"|\bfatal: unable to access '"
+    r"|\bfatal: unable to access '|\bCould not resolve host"
 )
 _RUNNERS = frozenset(("just", "make", "npx", "task"))  # no project installs them
 _MAX_LINE = 1000  # characters of a line that is searched
