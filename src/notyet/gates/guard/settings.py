@@ -216,10 +216,10 @@ def _compare(
         return
     if (
         isinstance(old, tuple | str | None)
-        and isinstance(new, tuple | str)
+        and isinstance(new, tuple | str | None)
         and _IGNORES.search(key)
     ):
-        yield from _more_ignored(path, key, old or (), new, lines)
+        yield from _more_ignored(path, key, old or (), new or (), lines)
         return
     if _SELECTED.search(key) or _CHOOSES_TESTS.search(key):
         yield from _other_choice(path, key, old, new, lines)
@@ -228,6 +228,9 @@ def _compare(
         now = "gone" if new is None else f"`{_shown(new)}`"
         was = "not set" if old is None else f"`{_shown(old)}`"
         yield _found(rule, path, key, f"`{shown}` is {now}, before {was}", lines, None)
+    elif new is None and _is_rule(key, last) and _SEVERITY.get(str(old).lower()):
+        what = f"`{shown}` is gone, before `{_shown(old or '')}`"
+        yield _found("checks-narrowed", path, key, what, lines)
 
 
 def _other_choice(
@@ -265,13 +268,16 @@ def _is_off(key: str, last: str, old: Value | None, new: Value | None) -> bool:
         return _MODES.get(str(new), 2) < _MODES[str(old)]
     if last == "follow_imports":
         return str(new) in {"skip", "silent"} and str(old) not in {"skip", "silent"}
-    is_rule = "rules" in key.split(".")[:-1] or last.startswith("report")
-    if is_rule and new is not None and str(new).lower() in _SEVERITY:
+    if _is_rule(key, last) and new is not None and str(new).lower() in _SEVERITY:
         severity = _SEVERITY[str(new).lower()]
         if old is None:  # a rule that an extended set turns on
             return severity == 0
         return severity < _SEVERITY.get(str(old).lower(), 0)
     return False
+
+
+def _is_rule(key: str, last: str) -> bool:
+    return "rules" in key.split(".")[:-1] or last.startswith("report")
 
 
 def _options(
