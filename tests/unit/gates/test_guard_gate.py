@@ -181,8 +181,10 @@ def test_an_edit_of_the_script_that_a_gate_runs_blocks(begun):
 def test_without_a_snapshot_it_compares_with_the_last_commit_and_says_so(root):
     (root / "tests" / "test_sums.py").write_text(FEWER)
     assert "since the last commit (" in ask(root).reason
-    git(root, "checkout", "-q", ".")
-    assert ask(root).note.startswith("since the last commit (")
+    git(root, "commit", "-qam", "fewer tests")
+    answer = ask(root)
+    assert answer.note.startswith("since the last commit (")
+    assert "compared only with the last commit (no snapshot was taken when" in answer.tell
 
 
 def test_outside_of_git_it_is_a_problem_with_the_reason(tmp_path, state):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from posixpath import join
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,11 @@ def check(question: Question) -> Answer:
         findings, message, is_strict=is_strict, since=changes.since, known=known
     )
     _remember(changes, said)
-    return answer
+    if changes.is_from_start:
+        return answer
+    # What the agent has committed is not seen.
+    only = f"{question.gate}: compared only with {changes.since}"
+    return replace(answer, tell="; ".join(filter(None, (only, answer.tell))))
 
 
 def found_in(
