@@ -20,7 +20,7 @@ from notyet.gates.changed_files import changed_files, contents_of
 from notyet.gates.globs import matches_any
 from notyet.gates.kinds import FILES
 from notyet.gates.question import Answer
-from notyet.gates.session import root_of
+from notyet.gates.session import SESSION, root_of
 from notyet.gates.working_tree import Unclear, WorkingTree, split_by_length
 from notyet.git.run import Unknown
 from notyet.hosts.hook_answers import json_object
@@ -41,10 +41,14 @@ def check(question: Question) -> int | Answer:
     """Run `fix`, then the check; return the exit code of the check, or that `fix` hangs."""
     ends = monotonic() + question.seconds * _SHARE
     try:
-        files = files_of(question)
+        files, since = _changed(question)
     except (Unknown, Unclear) as why:
         sys.stderr.write(f"cannot find out which files changed: {why}\n")
         return _BROKEN
+    if since != SESSION and not commands_for(question.command, files):
+        # The agent may have committed its changes.
+        nothing = f"nothing ran: no file differs since {since}"
+        return Answer(note=nothing, tell=f"{question.gate}: {nothing}")
     fix = question.options.get("fix", "")
     try:
         changed = _fix(question, fix, files, ends) if fix and files else []
@@ -88,15 +92,21 @@ def files_of(question: Question) -> list[str]:
 
     Raises Unknown, and Unclear.
     """
+    return _changed(question)[0]
+
+
+def _changed(question: Question) -> tuple[list[str], str]:
+    """Return the files that the agent changed, and since when. Raises Unknown, and Unclear."""
     here = os.path.realpath(question.command.get("dir") or os.getcwd())
     tree = WorkingTree(root_of(question), question.seconds)
-    paths = [os.path.join(tree.root, name) for name in changed_files(question, tree).existing()]
+    changed = changed_files(question, tree)
+    paths = [os.path.join(tree.root, name) for name in changed.existing()]
     below = here.rstrip("/") + "/"
     names = [path.removeprefix(below) for path in paths if path.startswith(below)]
     patterns = question.options.get("paths") or []
     if patterns:
         names = [name for name in names if matches_any(patterns, name)]
-    return names
+    return names, changed.since
 
 
 def commands_for(command: Mapping[str, Any], files: Sequence[str]) -> list[list[str]]:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from conftest import git
 from notyet.core.event import StopEvent
 from notyet.gates.question import Question
 from notyet.gates.with_files import check
+from notyet.git.snapshot_store import take_first
 
 FIX = "printf 'fixed\\n' > file.txt"
 
@@ -94,8 +96,18 @@ def test_the_exit_codes_that_pass_count_for_each_part(root, run, codes, passes):
     assert (code in {1, 2}) is passes
 
 
-def test_without_files_the_gate_passes_whatever_its_codes(run):
+def test_without_files_the_gate_passes_whatever_its_codes(root, run):
+    state = os.path.join(os.environ["XDG_STATE_HOME"], "notyet")
+    take_first(state, host="claude", session_id="s", agent_id="", root=str(root), patience=30.0)
     assert run("exit 0 # {files}", pass_codes=[1])[0] == 1
+
+
+def test_the_user_is_told_that_nothing_ran_if_the_changes_may_be_committed(root, run):
+    (root / "file.txt").write_text("two\n")
+    git(root, "commit", "-qam", "two")
+    answer, *_ = run("false {files}")
+    assert not answer.reason
+    assert answer.tell.startswith("lint: nothing ran: no file differs since the last commit (")
 
 
 def test_an_exit_code_that_does_not_pass_fails_after_a_fix(root, run):
