@@ -34,7 +34,7 @@ SUMMARY = "show what a range of changes weakens: tests, limits, scripts, setting
 EXAMPLES = (
     ("notyet guard", "this branch and the files here, against the branch that it left"),
     ("notyet guard HEAD", "only what is not committed"),
-    ("notyet guard origin/main --json", "against another base, for CI"),
+    ("notyet guard origin/main --json", "since this branch left another one, for CI"),
     ("notyet guard v1.2..v1.3", "between two commits"),
 )
 _RANGE = ".."
@@ -61,8 +61,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "base",
         nargs="?",
         metavar="BASE",
-        help="a commit to compare the files with, or a range A..B (default: where this branch left "
-        "the default branch of `origin`; in a repository without `origin`, HEAD)",
+        help="a commit or branch, to compare the files with where this branch left it, or a range "
+        "A..B (default: the default branch of `origin`; in a repository without `origin`, HEAD)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -106,11 +106,14 @@ def _ends(now: Snapshot, base: str | None) -> tuple[str, str, str]:
     is_fork = last.startswith(".")  # A...B starts where the two parted
     end = _id(now, last.removeprefix(".") or "HEAD") if sign else ""
     start = _id(now, first or "HEAD")
-    if is_fork:
-        start = _line(now, "merge-base", start, end)
-        if not start:
-            raise Unknown(f"{base} has no common commit")
-    return start, end, first or "HEAD"
+    if sign and not is_fork:
+        return start, end, first or "HEAD"
+    # What came to the base since then is missing here, but nothing here removed it.
+    fork = _line(now, "merge-base", start, end or "HEAD")
+    if not fork and is_fork:
+        raise Unknown(f"{base} has no common commit")
+    moved = "" if sign or fork in {"", start} else "where this branch left "
+    return fork or start, end, f"{moved}{first or 'HEAD'}"
 
 
 def _default(now: Snapshot) -> tuple[str, str, str]:
