@@ -155,7 +155,7 @@ def host_argument(name: str) -> str:
 def add_host(parser: argparse.ArgumentParser, words: str = "", nargs: str | None = None) -> None:
     """Add the host as an argument; there are too many to name them all."""
     names = installable()
-    words += f"{' or '.join(names[:2])}, or another one of notyet hosts"
+    words += f"{' or '.join(names[:2])}, or another host that `notyet hosts` lists"
     parser.add_argument(
         "host", type=host_argument, choices=names, metavar="HOST", help=words, nargs=nargs
     )

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 SUMMARY = "register notyet with a host, and trust the gates of this project"
 EXAMPLES = (
     ("notyet install claude", "for all your projects"),
-    ("notyet install codex --trust", "also approve the hooks, instead of in /hooks"),
+    ("notyet install codex --trust", "also approve the hooks, which Codex skips otherwise"),
     ("notyet install claude --project", "in the project's settings, for the whole team"),
     ("notyet install claude --dry-run", "only show what would change"),
     ("notyet install codex --timeout 1h", "let Codex wait longer for the gates"),
@@ -66,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how long the host waits for the gates, like 600, 90s or 1h (default: 30m)",
     )
     parser.add_argument(
-        "--trust", action="store_true", help="codex: also approve the hooks, instead of in /hooks"
+        "--trust", action="store_true", help="also approve the hooks, which Codex skips otherwise"
     )
 
 
@@ -184,9 +184,9 @@ def _is_wanted(host: Settings, file: SettingsFile, args: argparse.Namespace) -> 
     folder = visible(os.path.dirname(file.path))
     what = f"{host.title} was not found: no `{host.host.program}` on your PATH, and no {folder}"
     if not sys.stdin.isatty():
-        refuse("install", f"{what}; add --yes to register notyet all the same")
+        refuse("install", f"{what}; add --yes to register notyet anyway")
         return False
-    if agreed(f"{what}. Register notyet all the same?", "install", ""):
+    if agreed(f"{what}. Register notyet anyway?", "install", ""):
         return True
     print("nothing was changed")
     return False

@@ -86,7 +86,9 @@ def run(args: argparse.Namespace) -> int:
     if args.all:
         return guarded("uninstall", args, lambda screen: _from_all(screen, args.scope))
     if not args.host:
-        return refuse("uninstall", "name a host of notyet hosts, or --all, or --purge", 2)
+        return refuse(
+            "uninstall", "name a host (list them with: notyet hosts), or add --all or --purge", 2
+        )
     host = settings_of(args.host)
     return guarded("uninstall", args, lambda screen: _uninstall(screen, host, args.scope))
 
@@ -137,7 +139,7 @@ def _from_all(screen: Screen, scope: SettingsLevel | Literal[""]) -> int:
     hosts = [settings_of(name) for name in installable()]
     results = [_uninstall(screen, host, scope) for host in hosts if _everywhere(host)[0]]
     if not results:
-        print("not installed in any host here")
+        print("notyet is not registered with any host here")
     return int(any(results))
 
 
@@ -145,7 +147,7 @@ def _purge(screen: Screen, *, yes: bool) -> int:
     """Remove notyet from all hosts here, and then all that it stored; nothing else."""
     known = {*changed_files(state_folder(os.environ))}
     if _from_all(screen, ""):
-        return refuse("uninstall", "it is still registered, so nothing else was removed")
+        return refuse("uninstall", "notyet is still registered, so nothing else was removed")
     for path in sorted(known):
         text, _ = read_file(path)
         if not screen.is_dry and text is not None and "/notyet/" in text and LAUNCHER in text:
@@ -159,7 +161,7 @@ def _purge(screen: Screen, *, yes: bool) -> int:
         print("dry run: nothing was changed")
         return 0
     if not yes and not agreed("Remove all of this?", "uninstall", "to do this"):
-        print("nothing of this was removed")
+        print("nothing of it was removed")
         return 1
     _remove_all(stored, launchers)
     kept = visible(user_folder(os.environ))

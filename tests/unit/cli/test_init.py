@@ -231,7 +231,7 @@ def test_one_screen_shows_everything_before_anything_is_run_and_enter_accepts_it
         "wrote ",
         "trusted: 2 gates",
         "registered with Claude Code: ",
-        "note: failed, so it only watches for now: lint",
+        "note: lint failed, and only watches for now; fix it",
         "Try it now: notyet check; or ask Claude Code for a change",
     ]
     places = [seen.find(words) for words in order]

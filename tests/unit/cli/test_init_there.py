@@ -22,7 +22,7 @@ def test_the_file_that_is_there_is_left_alone_and_what_is_missing_is_said(shop, 
     for argv in (["init", "--yes"], ["init"]):
         assert main(argv) == 1
         said = capsys.readouterr().out
-        assert "is there already, and is left alone" in said
+        assert "already exists, and is left alone" in said
         assert "to add them, run: notyet init --update" in said
         assert '  [gates.lint]\n  run = "make lint"\n' in said
         assert "gates.tests" not in said
@@ -164,7 +164,7 @@ def test_an_update_leaves_a_file_alone_that_changes_meanwhile(shop, capsys):
     (shop / "Makefile").write_text("test:\n\t@echo '# theirs' >> notyet.toml\n")
     trust(shop, "")
     assert main(["init", "--update", "--yes"]) == 1
-    assert "was changed meanwhile; it is left alone" in capsys.readouterr().err
+    assert "changed in the meantime; it is left alone" in capsys.readouterr().err
     assert (shop / "notyet.toml").read_text() == "# theirs\n"
 
 

@@ -30,7 +30,7 @@ def test_a_host_that_is_not_here_is_asked_about_first(place, home, answer):
     code, seen = converse(place, ["install", "claude"], [answer])
     assert code == 1
     what = f"Claude Code was not found: no `claude` on your PATH, and no {home}/.claude"
-    assert f"{what}. Register notyet all the same? [y/N]" in " ".join(seen.split())
+    assert f"{what}. Register notyet anyway? [y/N]" in " ".join(seen.split())
     assert "nothing was changed" in seen
     assert not (home / ".claude").exists()
 

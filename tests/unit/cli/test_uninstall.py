@@ -223,7 +223,7 @@ def test_all_hosts_are_cleared_at_once(place, home, capsys):
     assert everything(home / ".claude", home / ".codex") == []
     capsys.readouterr()
     assert main(["uninstall", "--all", "--yes"]) == 0
-    assert "not installed in any host here" in capsys.readouterr().out
+    assert "notyet is not registered with any host here" in capsys.readouterr().out
 
 
 def test_purge_without_a_yes_removes_nothing_that_is_stored(used, capsys):

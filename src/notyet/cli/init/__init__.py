@@ -41,9 +41,9 @@ EXAMPLES = (
     ("notyet init", "detect, show one screen to review, then write notyet.toml and trust it"),
     ("notyet init --dry-run", "print the file that would be written; run and change nothing"),
     ("notyet init --no-try", "write and trust the file without running the commands"),
-    ("notyet init --update", "add gates that were found since to the file that is there"),
-    ("notyet init --yes", "do not ask; hosts are left alone"),
-    ("notyet init --yes --install", "do not ask, and register with the hosts that are installed"),
+    ("notyet init --update", "add gates that were found since then to the existing file"),
+    ("notyet init --yes", "do not ask, and register with no host"),
+    ("notyet init --yes --install", "do not ask, and register with the agents that are installed"),
 )
 _UNMARKED = "not marked when `notyet init` asked"
 _COLOURS = {"passed": "green", "failed": "yellow", "left out": "red"}
@@ -67,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     hosts.add_argument(
         "--install",
         action="store_true",
-        help="with --yes: register notyet with the hosts that are here, for all your projects",
+        help="with --yes: register notyet with the agents installed here, for all your projects",
     )
     hosts.add_argument(
         "--no-install", action="store_true", help="do not offer to register with hosts"
@@ -213,7 +213,7 @@ class _Init:
         text = text_with(known.text, trials) if trials else known.text
         try:
             if candidate(self._file, os.environ).text != known.text:
-                return refuse("init", f"{name} was changed meanwhile; it is left alone")
+                return refuse("init", f"{name} changed in the meantime; it is left alone")
             replace_file(self._path, text.encode())
         except OSError as error:
             return refuse("init", f"{name}: {error.strerror}; nothing was changed")
@@ -298,9 +298,10 @@ class _Init:
         """Print what to try now; it is the last line."""
         failing = [trial.proposal.name for trial in trials if trial.result == "failed"]
         if failing and is_trusted:
+            only, them = ("watches", "it") if len(failing) == 1 else ("watch", "them")
             _note(
-                f"failed, so it only watches for now: {', '.join(failing)}; to make it block, fix "
-                "it, delete its `observe` line, and run: notyet trust"
+                f"{', '.join(failing)} failed, and only {only} for now; fix {them}, delete "
+                "`observe` there, and run: notyet trust"
             )
         lacking = [trial.why for trial in trials if trial.result == "not installed"]
         installs = [*dict.fromkeys(why.rpartition("; ")[2] for why in lacking)]
@@ -349,14 +350,16 @@ class _Init:
         """Print what an existing file lacks, and whether it is in force; exit 1."""
         # With --dry-run, stdout has TOML alone.
         prose = sys.stderr if self._args.dry_run else sys.stdout
-        print(f"{name} is there already, and is left alone", file=prose)
+        print(f"{name} already exists, and is left alone", file=prose)
         if missing:
             print("it lacks these gates; to add them, run: notyet init --update", file=prose)
             lines = gates_text([Trial(proposal) for proposal in missing]).splitlines()
             indent = "" if self._args.dry_run else "  "
             print("", *(f"{indent}{line}".rstrip() for line in lines), sep="\n")
         elif not found and not known.settings.gates:
-            print("it has no gate, and no tests or linters were found; add one to it", file=prose)
+            print(
+                "it has no gates, and no tests or linters were found; add a gate to it", file=prose
+            )
         else:
             print("it has a gate for everything that was found; see: notyet status", file=prose)
         is_in_force = _is_in_force(known)
