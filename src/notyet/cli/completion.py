@@ -67,6 +67,7 @@ _notyet_{kind}() {{
   compadd -a found
 }}
 """
+HINTS = {"SHELL": "as in: notyet completion bash"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

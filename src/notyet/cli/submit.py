@@ -34,6 +34,7 @@ NOTES = """\
 The exit code with --wait is that of `notyet with`: 0 passed, 1 failed or NOT CHECKED, 3 capped,
 4 stuck, 5 handed back, 6 halted by a gate, 130 interrupted, 137 killed.
 """
+HINTS = {"required: ": 'as in: notyet submit "Fix the build." --queue agents --agent claude'}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -45,6 +45,7 @@ names its address. Clones are in --work, the newest 20 of ended tasks are kept.
 _AT_ONCE = 4
 _MOST = 1_000
 _SWEPT = 2.0  # seconds for what agents left behind
+HINTS = {"required: ": "as in: notyet worker --queue agents"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

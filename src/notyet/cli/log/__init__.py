@@ -263,8 +263,8 @@ def _list(ledger: Ledger, wish: StopFilter, *, is_narrowed: bool, as_json: bool)
 
 def _nothing(ledger: Ledger, wish: StopFilter, *, is_narrowed: bool) -> str:
     if not os.path.exists(ledger.path) or not stops(ledger, StopFilter(most=1)):
-        connect = "connect an agent with: notyet install claude (or codex)"
-        return f"no stops yet; {connect}, or try: notyet demo"
+        check = "see whether agents are checked here with: notyet status"
+        return f"no stops yet; {check}, or try: notyet demo"
     place = one_line(wish.place, 200)
     where = f" in {place}" if place else ""
     which = "matches these options" if is_narrowed else "is recorded"
