@@ -222,7 +222,7 @@ def _start(environ: Mapping[str, str]) -> Start:
 
 
 def _lay(start: Start) -> None:
-    if start.folder:
+    if start.folder and not is_laid(start.folder, own_root()):
         lay(start.folder, own_root())
 
 

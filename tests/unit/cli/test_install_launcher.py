@@ -39,6 +39,20 @@ def test_installing_lays_the_launcher_that_it_registers(place, home, data):
     assert json.loads(done.stdout)["decision"] == "block"
 
 
+def test_the_next_host_uses_the_launcher_that_is_there(place, home, data, capsys):
+    def written():
+        return {name: os.stat(os.path.join(data, name)).st_ino for name in os.listdir(data)}
+
+    assert main(["install", "claude", "--yes"]) == 0
+    before = written()
+    assert main(["install", "qwen", "--yes"]) == 0
+    assert (home / ".qwen" / "settings.json").exists()
+    assert written() == before
+    os.unlink(os.path.join(data, "launch.py"))
+    assert main(["install", "gemini", "--yes"]) == 0
+    assert is_laid(data, own_root())
+
+
 def test_what_everybody_shares_names_no_launcher(place, data):
     assert main(["install", "claude", "--project", "--yes"]) == 0
     assert "launch.py" not in (place / ".claude/settings.json").read_text()
