@@ -114,6 +114,17 @@ def test_what_was_slow_is_asked_later_and_gets_its_time():
     assert tomllib.loads(file_text([quick]))["gates"]["tests"] == {"run": "make test"}
 
 
+def test_what_fails_only_watches_and_the_line_in_its_place_is_a_gate_for_new_failures():
+    proposal = Proposal(name="tests", tool="make", run="make test", file="Makefile")
+    text = file_text([Trial(proposal=proposal, result="failed", why="exit 1")])
+    assert tomllib.loads(text)["gates"]["tests"]["observe"] is True
+    (line,) = (line for line in text.splitlines() if line.startswith("observe"))
+    instead = text.replace(line, line.partition("instead: ")[2])
+    assert examine(instead, "f", "notyet").mistakes == ()
+    gate = {"run": "make test", "new_failures_only": True}
+    assert tomllib.loads(instead)["gates"]["tests"] == gate
+
+
 def test_what_does_not_end_is_left_out():
     proposal = Proposal(name="tests", tool="npm", run="npm test", file="package.json")
     late = Report(gate="tests", answer=Problem("timeout", "no answer within 600 s"), seconds=600.0)

@@ -88,8 +88,8 @@ def gate_lines(trial: Trial) -> Iterator[str]:
     if 2 * trial.seconds > GATE_TIMEOUT:
         lines.append(f'timeout = "{ceil(trial.seconds / 30)}m"')
     if trial.result == "failed":
-        fails = "it fails already: fix it, then delete this line so that it blocks"
-        lines.append(f"observe = true  # {fails}")
+        instead = ", or write instead: new_failures_only = true" if proposal.run else ""
+        lines.append(f"observe = true  # it fails already: fix it and delete this line{instead}")
     comment = "# " if trial.result == "left out" else ""
     yield from (comment + line for line in lines)
 
