@@ -115,6 +115,34 @@ def test_other_tools_that_are_installed_here_print_failures_that_are_read(case, 
     assert _found(case, text, str(tmp_path))["failures"].keys() == expected["failures"].keys()
 
 
+def test_go_with_v_prints_why_a_test_failed_before_its_result():
+    (case,) = (case for case in native.CASES if _id(case) == "go-verbose")
+    found = _read(case, _recorded(case)[1])
+    bad, table = "example.com/sample TestBad", "example.com/sample TestTable/c"
+    assert found.messages[bad] == "got 0, want 0"  # without its numbers
+    assert found.details[bad].split("\n") == [
+        "--- FAIL: TestBad (0.00s)",
+        "    a_test.go:15: got 1, want 2",
+    ]
+    assert "wrong c" in found.details[table]
+    text = _recorded(case)[1].replace("TestBad", "TestWorse").replace("a_test.go:15", "a_test.go:9")
+    same = compare(_read(case, text), found, exit_now=1, exit_base=1)
+    assert (same.new, same.moved) == (Counter(), 2)
+
+
+def test_a_renamed_test_of_jest_is_known_by_its_report_from_another_column():
+    at = "Error: no\n    at Object.<anonymous> (/project/a.test.js:2:{})\n    at run (/jest.js:1:2)"
+
+    def run(title, column):
+        case = {"title": title, "status": "failed", "failureMessages": [at.format(column)]}
+        file = {"name": "/project/a.test.js", "status": "failed", "assertionResults": [case]}
+        report = {"numTotalTests": 1, "numFailedTests": 1, "testResults": [file]}
+        return read_contents({"r": json.dumps(report).encode()}, (ROOT,))
+
+    same = compare(run("works", 33), run("is", 30), exit_now=1, exit_base=1)
+    assert (same.new, same.moved) == (Counter(), 1)
+
+
 def test_results_of_tape_that_are_called_alike_are_told_apart_by_their_test():
     def run(first, second):
         lines = ["TAP version 13", "# parse", f"{first} 1 should be equal"]

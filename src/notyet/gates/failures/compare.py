@@ -27,7 +27,7 @@ _AFTER_PLACE = (":", " ", ".")
 _QUOTED = re.compile(r"[`'\"]([^`'\"]+)[`'\"]")
 _MARKED = re.compile(r"^\s*\|?\s*[\^~]+")
 _GUTTER = re.compile(r"^\s*(?:\d+\s*\|)?\s*")
-_LINE_NUMBER = re.compile(r":\d+(?::\d+)?(?=[:\s]|$)")
+_LINE_NUMBER = re.compile(r":\d+(?::\d+)?(?=[:\s)]|$)")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _SURROUNDINGS = re.compile(
     r"read-only file system|no space left on device|disk quota exceeded|permission denied"

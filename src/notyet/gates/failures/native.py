@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _GO_PACKAGE = re.compile(r"^(FAIL|ok  )\t(\S+)(?:\t| )(.*)$")
 _GO_RESULT = re.compile(r"^ *--- (FAIL|PASS|SKIP): (\S+) \(\d[\d.]*s\)$")
-_GO_RUN = re.compile(r"^=== (?:RUN|PAUSE|CONT|NAME) ")
+_GO_RUN = re.compile(r"^=== (RUN|PAUSE|CONT|NAME) +(\S*)")
 _GO_BUILD = re.compile(r"^# \S+(?: \[\S+\])?$")
 _GO_ERROR = re.compile(r"^(?:vet: )?(\S+\.\w+):\d+(?::\d+)?: (.+)$")
 _GO_DEATH = re.compile(r"^(?:panic: |fatal error: |signal: |exit status )")
@@ -65,14 +65,18 @@ def _go_package(match: re.Match[str], block: Sequence[str], found: Found) -> set
     results = [(at, hit) for at, line in enumerate(block) if (hit := _GO_RESULT.match(line))]
     ran, failed = set(), 0
     places = spans([at for at, _ in results], len(block))
+    printed = _go_printed(block)
     for (_, hit), (at, after) in zip(results, places, strict=True):
         if hit[1] != "SKIP":
             ran.add(f"{package} {hit[2]}")
         if hit[1] == "FAIL":
             failed += 1
-            said = [line.strip() for line in block[at + 1 : after] if line.startswith("    ")]
+            end = next((to for to in range(at, after) if _GO_RUN.match(block[to])), after)
+            lines = [*printed.get(hit[2], ()), *block[at + 1 : end]]
+            lines = [line for line in lines if line != "FAIL"]
+            said = [line.strip() for line in lines if line.startswith("    ")]
             message = re.sub(r"^\S+:\d+: ", "", said[0]) if said else ""
-            found.add(f"{package} {hit[2]}", message, "\n".join(block[at:after]))
+            found.add(f"{package} {hit[2]}", message, "\n".join([block[at], *lines]))
     if outcome != "FAIL":
         # Its output names a failure, but go counts none: a test printed it, or hid a package.
         found.complete &= not failed
@@ -84,6 +88,20 @@ def _go_package(match: re.Match[str], block: Sequence[str], found: Found) -> set
         found.add_load_error(package, death or "failed without a failed test", "\n".join(block))
         found.stopped_early = True
     return ran
+
+
+def _go_printed(block: Sequence[str]) -> dict[str, list[str]]:
+    """Return what tests printed before their result, as they do with -v, by their names."""
+    printed: dict[str, list[str]] = {}
+    name = ""
+    for line in block:
+        if run := _GO_RUN.match(line):
+            name = "" if run[1] == "PAUSE" else run[2]
+        elif _GO_RESULT.match(line):
+            name = ""
+        elif name:
+            printed.setdefault(name, []).append(line)
+    return printed
 
 
 def _go_build(package: str, rest: str, block: Sequence[str], found: Found) -> None:
