@@ -3,8 +3,8 @@
 Each word in capitals is an order: ASK (for permission), SLOW, CRASH, HANG, HUGE, SILENT, FAIL,
 REFUSE, EDIT=path, STEPS (a tool call between words), ODD (answers with another id), NOISE, NOUSAGE,
 STOP=reason, WAIT=seconds, BARE (an answer without a reason), LIST (one that is no object), NULL
-(one with an empty error beside it), QUIET (version 2: it does not say that it works), DEAF (closes
-its stdout).
+(one with an empty error beside it), DEAF (closes its stdout). Of version 2 are QUIET (it does not
+say that it works), TWICE (it says twice that it is idle) and AGAIN (it goes on by itself).
 Its options are --no-load, --sign-in (sessions need an API key), --slow-first (the first prompt) and
 --stays (for two seconds after its client has left).
 """
@@ -120,7 +120,13 @@ def work(number, params):
     usage = {"inputTokens": 10, "outputTokens": 2, "totalTokens": 12}
     more = {} if "NOUSAGE" in words else {"usage": usage}
     if is_new:
-        update(session, "state_update", state="idle", stopReason=stop, **more)
+        for _ in range(1 + ("TWICE" in words)):
+            update(session, "state_update", state="idle", stopReason=stop, **more)
+        if "AGAIN" in words:
+            time.sleep(1)
+            update(session, "state_update", state="running")
+            time.sleep(1)
+            update(session, "state_update", state="idle", stopReason=stop, **more)
     else:
         number = "another-id" if "ODD" in words else number
         result = {} if "BARE" in words else ["done"] if "LIST" in words else {"stopReason": stop}

@@ -304,10 +304,14 @@ class Proxy:
             if turn is None or turn.state == "over":  # the agent works without being asked
                 turn = self._session(name).turn = Turn(self._session(name), None, "")
                 self._work(turn)
+            elif turn.state == "gating":  # it works again: this was not its end
+                self._stop_check(turn)
+                turn.state = "working"
+                self._work(turn)
             turn.has_run = True
             return True
         if turn is None or not working:
-            return True
+            return turn is None or turn.state == "over"  # else it is said again, of a held end
         if not turn.has_run and not turn.heard.read(name).has_acted:
             return True  # it was idle before
         self._end(turn, update, message, line)
@@ -359,13 +363,10 @@ class Proxy:
         """Let the client see the end of a turn."""
         if turn.state == "over":
             return
-        if turn.state == "gating" and turn.close_display is not None:
-            turn.close_display()
+        self._stop_check(turn)
         turn.state = "over"
         self._rest(turn)
         turn.heard = Heard()  # of a long session, only what is open is kept
-        if turn.check is not None and turn.check is not asyncio.current_task():
-            turn.check.cancel()
         message, line = turn.held or ({}, b"")
         if self.version == 1:
             self._answer(turn, message, line, stop, error)
@@ -378,6 +379,13 @@ class Proxy:
             self._to_client(
                 wire.update(turn.session.name, "state_update", self._with_meta(turn, update))
             )
+
+    def _stop_check(self, turn: Turn) -> None:
+        """End the gates of a turn, if they run."""
+        if turn.state == "gating" and turn.close_display is not None:
+            turn.close_display()
+        if turn.check is not None and turn.check is not asyncio.current_task():
+            turn.check.cancel()
 
     def _answer(
         self, turn: Turn, message: Message, line: bytes, stop: str, error: tuple[int, str] | None

@@ -64,6 +64,21 @@ def test_an_agent_that_does_not_say_that_it_works_is_gated(edit, project, stops)
     assert outcomes(stops) == ["passed"]
 
 
+@ONLY_V2
+def test_an_end_that_is_said_twice_is_held(edit, project, stops):
+    editor = edit()
+    editor.ask(editor.new(project.gate("sleep 0.5").folder), "TWICE")
+    assert outcomes(stops) == ["passed"]
+
+
+@ONLY_V2
+def test_an_agent_that_goes_on_by_itself_while_gates_run_is_gated_at_its_end(edit, project, stops):
+    editor = edit()
+    script = f"test -e {project.folder}/ran && exit 0; touch {project.folder}/ran; sleep 600"
+    editor.ask(editor.new(project.gate(script).folder), "AGAIN")
+    assert outcomes(stops) == ["skipped", "passed"]
+
+
 @ONLY_V1
 def test_an_older_prompt_that_ends_last_is_gated_too(edit, project, stops):
     editor = edit()
