@@ -4,7 +4,8 @@ Each word in capitals is an order: ASK (for permission), SLOW, CRASH, HANG, HUGE
 REFUSE, EDIT=path, STEPS (a tool call between words), ODD (answers with another id), NOISE, NOUSAGE,
 STOP=reason, WAIT=seconds, BARE (an answer without a reason), LIST (one that is no object), NULL
 (one with an empty error beside it), DEAF (closes its stdout). Of version 2 are QUIET (it does not
-say that it works), TWICE (it says twice that it is idle) and AGAIN (it goes on by itself).
+say that it works), TWICE (it says twice that it is idle), AGAIN (it goes on by itself) and BEHIND
+(something ends in the background).
 Its options are --no-load, --sign-in (sessions need an API key), --slow-first (the first prompt) and
 --stays (for two seconds after its client has left).
 """
@@ -97,7 +98,7 @@ def obey(session, word):  # noqa: C901  # a table of orders
     return ""
 
 
-def work(number, params):
+def work(number, params):  # noqa: C901  # likewise
     session = params["sessionId"]
     text = "\n".join(block.get("text", "") for block in params["prompt"])
     heard.setdefault(session, []).append(text)
@@ -120,6 +121,11 @@ def work(number, params):
     usage = {"inputTokens": 10, "outputTokens": 2, "totalTokens": 12}
     more = {} if "NOUSAGE" in words else {"usage": usage}
     if is_new:
+        if "BEHIND" in words:
+            more["background"] = [{"id": "b1"}]
+            update(session, "state_update", state="idle", stopReason=stop, **more)
+            time.sleep(1)
+            more["background"] = []
         for _ in range(1 + ("TWICE" in words)):
             update(session, "state_update", state="idle", stopReason=stop, **more)
         if "AGAIN" in words:

@@ -350,6 +350,11 @@ class Proxy:
             return
         turn.decision = decision
         verdict = decision.verdict if decision is not None else None
+        if decision is not None and decision.why == "background" and self.version != 1:
+            self._to_client(turn.held[1] if turn.held else b"")
+            turn.state = "working"  # it may say without a word in between that all has ended (B10)
+            self._work(turn)
+            return
         if not isinstance(verdict, Block):
             self._finish(turn)
             return

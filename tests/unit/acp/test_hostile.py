@@ -79,6 +79,16 @@ def test_an_agent_that_goes_on_by_itself_while_gates_run_is_gated_at_its_end(edi
     assert outcomes(stops) == ["skipped", "passed"]
 
 
+@ONLY_V2
+@pytest.mark.rule("B10")
+def test_an_agent_is_gated_when_its_background_work_has_ended(edit, project, stops):
+    editor = edit("--max-blocks", "1")
+    session = editor.new(project.gate("exit 1").folder)
+    assert editor.ask(session, "BEHIND")["background"]
+    assert stops() == [("skipped", "background")]
+    assert editor.end(session, None)["_meta"]["notyet"]["outcome"] == "capped"
+
+
 @ONLY_V1
 def test_an_older_prompt_that_ends_last_is_gated_too(edit, project, stops):
     editor = edit()

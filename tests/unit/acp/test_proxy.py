@@ -302,7 +302,7 @@ def test_of_two_prompts_in_flight_the_newest_is_gated(edit, project, stops):
     assert [outcome for outcome, _ in stops()] == ["passed"]
 
 
-def test_a_loaded_session_keeps_its_count(edit, project, stops):
+def test_a_loaded_session_keeps_its_count(edit, project, version, stops):
     folder = project.gates(
         "[limits]\nmax_blocks = 5\nstuck_after = 0\nsession_ceiling = 3\n"
         '[gates.tests]\nrun = "exit 1"\nwhen = "always"\n'
@@ -311,7 +311,8 @@ def test_a_loaded_session_keeps_its_count(edit, project, stops):
     session = editor.new(folder)
     editor.ask(session, "go")
     again = edit()
-    again.call("session/resume", sessionId=session, cwd=str(folder), mcpServers=[])
+    load = "session/load" if version == 1 else "session/resume"
+    again.call(load, sessionId=session, cwd=str(folder), mcpServers=[])
     again.ask(session, "go on")
     outcomes = [outcome for outcome, _ in stops()]
     assert outcomes == ["blocked", "blocked", "capped", "blocked", "capped"]
