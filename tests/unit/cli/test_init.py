@@ -200,6 +200,7 @@ def test_who_has_a_host_that_skips_hooks_is_told_to_approve_them_first(shop, hom
     assert last.startswith("Try it now: start codex, type /hooks, and approve ")
     assert last.endswith("; then ask Codex for a change and see its stop with: notyet log")
     assert main(["install", "codex", "--trust", "--yes"]) == 0
+    (shop / "ran").unlink()
     (shop / "notyet.toml").unlink()
     assert main(["init", "--yes"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
@@ -299,6 +300,18 @@ def test_what_cannot_run_yet_is_not_marked_where_something_else_can(place):
     _, seen = converse(place, ["init"], [b"\n"], PATH=f"{place}:/usr/bin:/bin")
     assert "[x] 1  pre-commit" in seen
     assert "Try it now: pip install -e . pre-commit && notyet check" in seen
+
+
+def test_where_every_gate_fails_already_nobody_is_told_that_agents_are_sent_back(
+    place, home, capsys
+):
+    (place / "Makefile").write_text(".PHONY: test\ntest:\n\t@false\n")
+    (home / ".claude").mkdir()
+    assert main(["init", "--yes", "--install"]) == 0
+    said = capsys.readouterr()
+    assert "note: tests failed, and only watches for now; fix it" in said.err
+    last = said.out.splitlines()[-1]
+    assert last.startswith("Try it now: notyet check; until it passes and `observe` is deleted")
 
 
 def test_where_nothing_is_found_a_gate_can_be_typed(place):

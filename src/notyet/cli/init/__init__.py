@@ -315,6 +315,8 @@ class _Init:
             words = f"{'; '.join(installs)}; then: notyet check"
             if all(one.startswith("run: ") for one in installs):
                 words = " && ".join([*(one[5:] for one in installs), "notyet check"])
+        elif len(failing) == sum(trial.result != "left out" for trial in trials):
+            words = "notyet check; until it passes and `observe` is deleted, no agent is sent back"
         elif agent:
             words = f"{agent} for a change and see its stop with: notyet log"
         label = "Try it now: "
