@@ -138,7 +138,7 @@ def test_uninstall_says_how_the_plugin_is_removed(host, world, home, capsys):
     assert main(["uninstall", host, "--user", "--yes"]) == 0
     assert hooks.read_text() == before
     assert main(["uninstall", "--all", "--purge", "--yes"]) == 1
-    assert "it is still registered" in capsys.readouterr().err
+    assert "notyet is still registered" in capsys.readouterr().err
 
 
 def test_a_plugin_is_used_where_its_marketplace_is_on_this_machine(world, home, capsys):
