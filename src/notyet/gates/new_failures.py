@@ -22,6 +22,7 @@ from notyet.core.text import clean, shortened, visible
 from notyet.gates.baseline import HEAD, run_on
 from notyet.gates.failures.compare import Comparison, compare, surroundings
 from notyet.gates.failures.reports import ReportError, read_contents, read_reports
+from notyet.gates.failures.run import masked
 from notyet.gates.failures.text import other_errors, read_output
 from notyet.gates.known_runs import KnownRun, KnownRuns
 from notyet.gates.question import Answer
@@ -213,9 +214,11 @@ class _Failed:
                 raise Unsure(f"the output names a failure that is not in the report: {_name(name)}")
         if _CUT.search(now.output) or _CUT.search(base.output):
             return
-        errors, errors_then = (other_errors(run.output, (self._root,)) for run in (now, base))
-        for line in errors - errors_then:
-            raise Unsure(f"the output has an error that is not in the report: {line}")
+        known = Counter(map(masked, other_errors(base.output, (self._root,))))
+        for line in other_errors(now.output, (self._root,)):
+            known[masked(line)] -= 1
+            if known[masked(line)] < 0:
+                raise Unsure(f"the output has an error that is not in the report: {_name(line)}")
 
     def _baseline(self, start: Snapshot, argv: Sequence[str]) -> KnownRun:
         """Run the command on the snapshot. Raises Unsure."""

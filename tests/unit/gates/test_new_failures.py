@@ -409,11 +409,14 @@ def test_a_failure_in_the_output_that_the_report_leaves_out_blocks(project):
 def test_an_error_in_the_output_that_no_report_can_have_blocks(project):
     project.put("limit.py", "print()\n")
     project.begin()
-    project.put("limit.py", "print('coverage threshold not met')\n")
-    check = f"{PYTEST} --junitxml=result.xml"
-    answer = project.stop(f"{sys.executable} limit.py; {check}", report="result.xml")
+    project.put("limit.py", "print('threshold of 80% not met')\n")
+    check = f"{sys.executable} limit.py; {PYTEST} --junitxml=result.xml"
+    answer = project.stop(check, report="result.xml")
     assert is_unsure(answer)
-    assert "not in the report: coverage threshold not met" in answer.reason
+    assert "not in the report: threshold of 80% not met" in answer.reason
+    answer = project.stop(f"{sys.executable} limit.py; {PYTEST}")
+    assert is_unsure(answer)
+    assert "an error beside the failures: threshold of 80% not met" in answer.reason
 
 
 def test_the_baseline_of_a_session_runs_once(project):

@@ -164,7 +164,7 @@ def _not_sure(now: Run, base: Run, exit_now: int, exit_base: int) -> str:
     if now.tests is not None and len(lost) > len(now.tests - (base.tests or frozenset())):
         return f"a test that passed at the start did not run: {lost[0]}"
     for line in now.other_errors - base.other_errors:
-        return f"the output has an error beside the failures: {line}"
+        return f"the output has an error beside the failures: {now.printed.get(line, line)}"
     return ""
 
 

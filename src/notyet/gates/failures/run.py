@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 _LONGEST_MESSAGE = 200  # characters
 _LONGEST_DETAIL = 4_000
@@ -51,6 +51,7 @@ class Run:
     stopped_early: bool = False
     load_errors: frozenset[str] = frozenset()  # of files that did not load and hide their failures
     other_errors: Counter[str] = field(default_factory=Counter)  # masked lines beside the failures
+    printed: Mapping[str, str] = field(default_factory=dict)  # such lines as they were, by these
     tests: frozenset[str] | None = None  # each test that ran, where the tool names them all
 
 
@@ -89,8 +90,8 @@ class Found:
         """Note that lines, the last one included, say nothing beside the failures."""
         self.claimed.update(range(first, last + 1))
 
-    def run(self, other_errors: Iterable[str] = ()) -> Run:
-        """Return what was read."""
+    def run(self, errors: Sequence[str] = ()) -> Run:
+        """Return what was read; `errors` are lines of the output beside the failures."""
         return Run(
             tool=self.tool,
             failures=self.failures,
@@ -100,6 +101,7 @@ class Found:
             complete=self.complete,
             stopped_early=self.stopped_early,
             load_errors=frozenset(self.load_errors),
-            other_errors=Counter(other_errors),
+            other_errors=Counter(map(masked, errors)),
+            printed={masked(line): line.strip()[:_LONGEST_MESSAGE] for line in errors},
             tests=None if self.tests is None else frozenset(self.tests),
         )

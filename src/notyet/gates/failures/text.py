@@ -10,13 +10,11 @@ from notyet.gates.failures.javascript import read_jest, read_node, read_vitest
 from notyet.gates.failures.linters import read_eslint, read_mypy, read_ruff, read_tsc
 from notyet.gates.failures.native import read_cargo, read_go
 from notyet.gates.failures.python import read_pytest, read_unittest
-from notyet.gates.failures.run import Run, masked
+from notyet.gates.failures.run import Found, Run
 from notyet.gates.failures.tap import read_tap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-    from notyet.gates.failures.run import Found
 
 _MOST_TEXT = 32 * 1024 * 1024  # characters; more is not read at all
 _LONGEST_LINE = 4_000
@@ -55,6 +53,17 @@ def read_output(text: str, roots: Sequence[str] = ()) -> Run | None:
     """
     if len(text) > _MOST_TEXT:
         return None
+    found, lines = _parts(text, roots)
+    if not found:
+        return None
+    errors = list(error_lines(lines))
+    if len(found) == 1:
+        return found[0].run(errors)
+    return _joined([part.run() for part in found], Found("").run(errors))
+
+
+def _parts(text: str, roots: Sequence[str]) -> tuple[list[Found], list[str]]:
+    """Return what each known tool printed, and the lines that are not about that."""
     lines = _lines(text, roots)
     found = []
     for read in _READERS:
@@ -62,20 +71,12 @@ def read_output(text: str, roots: Sequence[str] = ()) -> Run | None:
         if part is not None:
             found.append(part)
             lines = ["" if at in part.claimed else line for at, line in enumerate(lines)]
-    if not found:
-        return None
-    other = Counter(masked(line) for line in error_lines(lines))
-    if len(found) == 1:
-        return found[0].run(other)
-    return _joined([part.run() for part in found], other)
+    return found, lines
 
 
-def other_errors(text: str, roots: Sequence[str] = ()) -> Counter[str]:
-    """Return the masked lines with words of failure beside those that a known tool printed."""
-    run = read_output(text, roots)
-    if run is not None:
-        return run.other_errors
-    return Counter(masked(line) for line in error_lines(_lines(text[:_MOST_TEXT], roots)))
+def other_errors(text: str, roots: Sequence[str] = ()) -> list[str]:
+    """Return the lines with words of failure beside those that a known tool printed."""
+    return list(error_lines(_parts(text[:_MOST_TEXT], roots)[1]))
 
 
 def error_lines(lines: Iterable[str]) -> Iterable[str]:
@@ -97,7 +98,7 @@ def _lines(text: str, roots: Sequence[str]) -> list[str]:
     ]
 
 
-def _joined(runs: Sequence[Run], other_errors: Counter[str]) -> Run:
+def _joined(runs: Sequence[Run], beside: Run) -> Run:
     """Return several tools' runs as one, each identity with the name of its tool."""
     failures: Counter[str] = Counter()
     messages, details = {}, {}
@@ -115,5 +116,6 @@ def _joined(runs: Sequence[Run], other_errors: Counter[str]) -> Run:
         complete=all(run.complete for run in runs),
         stopped_early=any(run.stopped_early for run in runs),
         load_errors=frozenset(f"{run.tool}: {name}" for run in runs for name in run.load_errors),
-        other_errors=other_errors,
+        other_errors=beside.other_errors,
+        printed=beside.printed,
     )
