@@ -71,11 +71,10 @@ class _Module:
     def _read_names(self, tree: ast.Module) -> None:
         self.names.runners = names_of_runners(tree)
         self.values = _values(tree)
+        self.classes = _classes(tree)
         for node in ast.walk(tree):
             if isinstance(node, Function):
                 self.names.functions.setdefault(node.name, node)
-            elif isinstance(node, ast.ClassDef):
-                self.classes.setdefault(node.name, node)
             elif isinstance(node, ast.ImportFrom):
                 names = {alias.asname or alias.name for alias in node.names}
                 self._read_sources(node)
@@ -411,6 +410,18 @@ def _values(tree: ast.Module) -> dict[str, ast.expr]:
         elif isinstance(one, ast.Call) and last_name(one) in {"append", "extend", "insert", "add"}:
             values.pop(dotted(one.func).rpartition(".")[0], None)
     return values
+
+
+def _classes(tree: ast.Module) -> dict[str, ast.ClassDef]:
+    """Return the classes by name, without those inside functions, which hide no imported one."""
+    nodes = [*ast.walk(tree)]
+    functions = [node for node in nodes if isinstance(node, Function)]
+    local = {id(inner) for function in functions for inner in ast.walk(function)}
+    found: dict[str, ast.ClassDef] = {}
+    for node in nodes:
+        if isinstance(node, ast.ClassDef) and id(node) not in local:
+            found.setdefault(node.name, node)
+    return found
 
 
 def _mentions(node: ast.expr, name: str) -> bool:

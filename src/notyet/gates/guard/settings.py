@@ -36,7 +36,7 @@ _LOWER_IS_STRICTER = re.compile(
 )
 _BARE = re.compile(r"^(?:lines|branches|functions|statements)(?: #\d+)?$")
 _OF_COVERAGE = re.compile(
-    r"^(?:lines|branches|functions|statements|100|(?:disable|allow-\w+)-coverage)$"
+    r"^(?:lines|branches|functions|statements|all|100|(?:disable|allow-\w+)-coverage)$"
 )
 _OPTION = re.compile(
     r"--?(?P<key>(?:cov-)?fail[-_]under|max-warnings|max-complexity|lines|branches|functions|"
@@ -115,6 +115,10 @@ def compare_settings(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator
     now = {path: read_settings(path, text) for path, text in new.items()}
     everywhere = _joined(now.values())
     earlier = _joined(before.values())
+    gone = _joined(
+        {key: value for key, value in settings.items() if key not in now.get(path, {})}
+        for path, settings in before.items()
+    )
     for path in now.keys() - before.keys():
         yield from _new_file(path, new[path], now[path], earlier)
     for path, settings in before.items():
@@ -130,7 +134,8 @@ def compare_settings(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator
             value = after.get(key, everywhere.get(key))
             is_implied = value is None and _is_implied(key, everywhere)
             if not (is_implied or _is_unenforced(key, settings)):
-                yield from _compare(path, key, settings.get(key), value, lines)
+                was = settings.get(key, gone.get(key))  # it may come from another file
+                yield from _compare(path, key, was, value, lines)
 
 
 def _joined(files: Iterable[Settings]) -> Settings:
