@@ -15,6 +15,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMPARED = {
     "docs/tutorial.md": "tests/docs/test_tutorial.py",
     "docs/how-to/check.md": "tests/docs/test_check_page.py",
+    "docs/how-to/plugin.md": "tests/clients/test_marketplace.py",
     "docs/how-to/replay.md": "tests/docs/test_replay_page.py",
     "docs/how-to/add-a-host.md": "tests/docs/test_add_a_host.py",
     **{
