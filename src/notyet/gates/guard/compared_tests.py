@@ -56,8 +56,13 @@ def compare_tests(
     `unchanged` are files that did not change, where copies of lost tests may be.
     """
     pairs = _paired(old, new, renames)
-    copies = {_copy_of(test) for file in unchanged for test in _running(file)}
-    pairs.lost = [one for one in pairs.lost if _copy_of(one.test) not in copies]
+    copies = {_copy_of(test) for file in unchanged for test in _running(file) if test.uses}
+    pairs.lost = [
+        one
+        for one in pairs.lost
+        if _copy_of(one.test) not in copies
+        and not _has_twin(one, new.get(renames.get(one.path, one.path)))
+    ]
     yield from _losses(pairs, old, renames, gone_files)
     for path, tests in old.items():
         now = new.get(renames.get(path, path))
@@ -77,12 +82,20 @@ def _running(file: TestsOfFile) -> list[FoundTest]:
     """Return the tests of a file that its runner collects and does not skip."""
     if file.skip or not is_collected(file.path):
         return []
-    return [one for one in file.tests.values() if one.uses and not (one.skip or one.inherited)]
+    return [one for one in file.tests.values() if not (one.skip or one.inherited)]
 
 
 def _copy_of(test: FoundTest) -> tuple[str, str, frozenset[str]]:
     """Return what two tests have in common that check the same."""
     return test.leaf, test.body, test.uses
+
+
+def _has_twin(lost: _Placed, file: TestsOfFile | None) -> bool:
+    """Return True if the file still has the same test, as it had it twice."""
+    if file is None or loses_tests(lost.path, file.path):
+        return False
+    same = (lost.test.name, lost.test.body)
+    return bool(lost.test.body) and any((one.name, one.body) == same for one in _running(file))
 
 
 def _paired(

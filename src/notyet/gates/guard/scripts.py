@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from notyet.gates.guard.rules import Weakening
 
 _SOFT = re.compile(
-    r"\|\|\s{0,4}[({]?\s{0,4}(?:(?:/usr)?(?:/bin/)?true\b|:(?=[\s\"';)}]|$)|exit 0\b|echo\b|"
-    r"printf\b)|;\s{0,4}(?:true|exit 0)\s{0,4}[\"',}\s]{0,9}$|"
+    r"\|\|\s{0,4}[({]?\s{0,4}(?:(?:/usr)?(?:/bin/)?true\b|:(?=[\s\"';)}]|$)|exit 0\b|"
+    # Words on the way to a failure hide none: || { echo "no tests"; exit 1; }
+    r"(?:echo|printf)\b(?!(?:\"[^\"]{0,300}\"|'[^']{0,300}'|[^\"'|&]){0,300};\s{0,4}"
+    r"(?:exit|return) [1-9]))|"
+    r";\s{0,4}(?:true|exit 0)\s{0,4}[\"',}\s]{0,9}$|"
     r"\btrap\s{1,4}[\"'](?:exit 0|true|:)|^\.IGNORE\b|"
     r"\b(?:continue-on-error|allow_failure):\s{0,4}(?:\$\{\{\s{0,4})?true\b|"
     r"\bif:\s{0,4}(?:\$\{\{\s{0,4})?false\b|"

@@ -63,7 +63,7 @@ _YAML_LINE = re.compile(
 )
 _JS_PAIR = re.compile(
     r"""(?<![\w$])(?:(['"])([\w@/.-]{1,80})\1|([A-Za-z_$][\w$-]{0,80}))\s{0,9}:\s{0,9}"""
-    r"""(?:\[\s{0,9})?(?:(['"])([\w-]{1,40})\4|(-?\d[\d.]{0,20}|true|false)\b)"""
+    r"""(?:\[\s{0,80})?(?:(['"])([\w-]{1,40})\4|(-?\d[\d.]{0,20}|true|false)\b)"""
 )
 _JS_RULES = re.compile(r"(?<![\w$])rules\s{0,9}:\s{0,9}(?=\{)")
 _LONGEST_LIST = 20_000  # characters
