@@ -67,6 +67,20 @@ def test_a_stop_loads_no_other_library(tmp_path, gates, is_blocked):
         json.loads(reply)
 
 
+def test_a_start_at_which_the_stop_is_not_registered_loads_no_other_library(tmp_path):
+    project = new_project(tmp_path / "p", FAILING)
+    hook = {"type": "command", "command": "notyet hook --host claude"}
+    (project / ".claude").mkdir()
+    settings = {"hooks": {"SessionStart": [{"hooks": [hook]}]}, "enabledPlugins": {"notyet": True}}
+    (project / ".claude" / "settings.json").write_text(json.dumps(settings))
+    code = 'from notyet.hook.main import serve; serve(("--host", "claude"))'
+    fields = {"hook_event_name": "SessionStart", "source": "startup"}
+    content = in_bytes(payload("claude", project, **fields))
+    reply, loaded = run(code, content, tmp_path=tmp_path)
+    assert "Stop is not registered" in json.loads(reply)["systemMessage"]
+    assert loaded == ["notyet"]
+
+
 def test_the_dependencies_are_installed_where_this_is_tested(tmp_path):
     code = "import psycopg, rich, shtab, tomlkit, yaml"
     _, loaded = run(code, tmp_path=tmp_path)

@@ -24,7 +24,7 @@ from notyet.errors import LedgerError
 from notyet.git.repository import repository_of
 from notyet.hook.process import host_started_at
 from notyet.hosts import host_named
-from notyet.hosts.registered import events_called_at
+from notyet.hosts.registered import events_called_at, settings_files
 from notyet.ledger.ledger import Ledger
 from notyet.run.drive import drive_sync
 
@@ -147,6 +147,6 @@ def _unregistered(
 def _has_plugin(host: Host, folder: str, environ: Mapping[str, str]) -> bool:
     if host.plugin is None:
         return False
-    from notyet.install.settings import settings_of
+    from notyet.install.host_plugin import hooks_file
 
-    return any(one.scope == "plugin" for one in settings_of(host.name).all_files(folder, environ))
+    return bool(hooks_file(host, [*settings_files(host, folder, environ)], folder, environ))

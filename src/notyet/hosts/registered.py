@@ -22,13 +22,13 @@ _SEPARATORS = ".[]{}\"'=,:"  # of words in a settings file
 def events_called_at(host: Host, folder: str, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the events at which settings call us, each with the first file that says so."""
     called: dict[str, str] = {}
-    for path in _settings_files(host, folder, environ):
+    for path in settings_files(host, folder, environ):
         for event in events_in(path, host):
             called.setdefault(event, path)
     return called
 
 
-def _settings_files(host: Host, folder: str, environ: Mapping[str, str]) -> Iterator[str]:
+def settings_files(host: Host, folder: str, environ: Mapping[str, str]) -> Iterator[str]:
     """Yield the files in which a host may have hooks, and some that it does not read."""
     places = []
     for scope, path in host.settings.items():

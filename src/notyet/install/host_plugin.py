@@ -11,8 +11,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from notyet.config.document import BadSyntax
-from notyet.config.readers import read_file
-from notyet.install.edit import read
+from notyet.config.readers import read_file, read_json, read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +33,8 @@ def hooks_file(host: Host, settings: Sequence[str], cwd: str, environ: Mapping[s
         return ""
     own = [os.path.join(home, plugin.switches)] if plugin.switches else []
     values = [_value(path) for path in own or settings]
-    is_on, marketplaces = _switch(values, plugin.key, cwd), _marketplaces(values)
+    is_on = _switch(values, plugin.key, os.path.realpath(cwd))
+    marketplaces = _marketplaces(values)
     if is_on is None and plugin.is_on_by_itself:
         is_on = True
     folders = glob.glob(os.path.join(glob.escape(home), plugin.folder))
@@ -96,7 +96,9 @@ def _value(path: str) -> dict[str, Any]:
         return {}
     text, _ = read_file(path)
     try:
-        value = read(text or "{}", "toml" if path.endswith(".toml") else "json").value
+        value = (
+            read_toml(text or "").value if path.endswith(".toml") else read_json(text or "{}").value
+        )
     except BadSyntax:
         return {}
     return value if isinstance(value, dict) else {}

@@ -199,8 +199,7 @@ class Settings:
     def all_files(self, cwd: str, environ: Mapping[str, str]) -> list[SettingsFile]:
         """Return the settings files, and that of the plugin if it is installed and on."""
         found = self.files(cwd, environ)
-        here = os.path.realpath(cwd)
-        path = hooks_file(self.host, [file.path for file in found], here, environ)
+        path = hooks_file(self.host, [file.path for file in found], cwd, environ)
         return [*found, SettingsFile(scope="plugin", path=path)] if path else found
 
     def target(self, scope: SettingsLevel, cwd: str, environ: Mapping[str, str]) -> SettingsFile:
