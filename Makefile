@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 
 help:
 	@echo "make demo    scripted agents meet the gates"
-	@echo "make test    lint, types, layers, tests with coverage, rules (about four minutes on two cores)"
+	@echo "make test    lint, types, layers, tests with coverage, rules (about five minutes on two cores)"
 	@echo "make test-clients  every proven host as the real program, with a scripted model; fetches them once (about 3.8 GB unpacked for all), HOSTS=goose,droid selects, FULL=1 runs all tests"
 	@echo "make test-frameworks  the adapters with the real frameworks and scripted models, each in an environment of its own; FRAMEWORKS=strands,langchain selects, NEWEST=1 tries the newest versions"
 	@echo "make test-bench    the benchmark works (a minute); how fast notyet is, make bench says"
