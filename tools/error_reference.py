@@ -101,7 +101,7 @@ def page(found: list[set[Message]], fixes: dict[str, str]) -> str:
 
 
 def complaints(found: list[set[Message]], fixes: dict[str, str]) -> list[str]:
-    """Return the messages that nobody says how to fix, and the fixes that belong to none."""
+    """Return the messages without a fix, and the fixes without a message."""
     file = f"tools/{FIXES.name}"
     missing = {what for messages in found for what, fix in messages if not fix}
     return [

@@ -38,11 +38,11 @@ README = """\
 The stop gate for AI agents: agents say *done*, notyet checks, and sends them back with the reason.
 
 This plugin registers the hook that asks notyet at every stop. It needs the program `notyet` on the
-`PATH`, and says so where it is missing. What is checked stands in the `notyet.toml` of a project;
+`PATH`, and says so where it is missing. The checks are in the `notyet.toml` of a project:
 `notyet init` writes one, `notyet trust` puts it into force, `notyet status` says what applies.
 
-Beside the hook there is a command, `gates`, which shows the status, and a skill, with which an
-agent can write a `notyet.toml` and read what it is sent back with.
+The plugin also has a command, `gates`, which shows the status, and a skill that teaches an agent to
+write a `notyet.toml` and to read a send-back.
 """
 
 SKILL = """\

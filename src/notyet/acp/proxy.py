@@ -470,7 +470,7 @@ class Proxy:
                 self._finish(turn, stop=wire.END_TURN)
 
     def client_ended(self) -> None:
-        """End the gates, and run no more: nobody waits for them."""
+        """End the gates, and run no more: their result has no reader."""
         self._has_left = True
         for turn in self._open_turns():
             turn.state = "over"
